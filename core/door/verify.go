@@ -1,0 +1,188 @@
+package door
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/record"
+	"github.com/orrery-log/orrery/core/record/codec"
+)
+
+// The error codes that refuse a batch.
+const (
+	corruptMessage         = 2
+	messageTooLarge        = 10
+	unsupportedCompression = 76
+	invalidRecord          = 87
+)
+
+// verifyProduce verifies the records of each partition, in request order, and
+// cuts them to their one batch. A fault costs its own partition only.
+func (s *Scratch) verifyProduce(req *kmsg.ProduceRequest, l Limits) []env.BatchInfo {
+	n := 0
+	for i := range req.Topics {
+		n += len(req.Topics[i].Partitions)
+	}
+	infos := make([]env.BatchInfo, 0, n)
+	for i := range req.Topics {
+		partitions := req.Topics[i].Partitions
+		for j := range partitions {
+			p := &partitions[j]
+			info := s.verifyProduced(p.Records, req.Version, l)
+			if info.Fault == 0 {
+				size := int(record.Batch(p.Records).Length()) + 12
+				p.Records = p.Records[:size:size]
+			}
+			infos = append(infos, info)
+		}
+	}
+	return infos
+}
+
+// verifyProduced judges what a producer sent for one partition: exactly one
+// batch, as a producer may write it.
+func (s *Scratch) verifyProduced(data []byte, version int16, l Limits) env.BatchInfo {
+	b, rest, info := cut(data)
+	switch {
+	case info.Fault != 0:
+		return info
+	case b == nil && len(data) > 0:
+		return refuse(corruptMessage, "%d bytes that are no whole batch", len(data))
+	case b == nil:
+		return refuse(invalidRecord, "no record batch")
+	case b.Magic() != 2:
+		return refuse(invalidRecord, "magic %d, only 2 is taken", b.Magic())
+	case len(b) < record.HeaderSize:
+		return refuse(corruptMessage, "a batch of %d bytes", len(b))
+	case b.Codec() == env.Zstd && version < 7:
+		return refuse(unsupportedCompression, "zstd needs Produce 7")
+	}
+	switch second, _, info := cut(rest); {
+	case info.Fault != 0:
+		return info
+	case second != nil:
+		return refuse(invalidRecord, "more than one batch")
+	}
+	if !b.Sound() {
+		return refuse(corruptMessage, "the checksum is %08x, the bytes have %08x", b.CRC(), record.CRC(b[21:]))
+	}
+	if info := producerHeader(b); info.Fault != 0 {
+		return info
+	}
+	return s.walk(b, l, produced)
+}
+
+// cut takes the first batch off data as Kafka's reader does. No batch and no
+// fault: what is there is no whole batch.
+func cut(data []byte) (b record.Batch, rest []byte, info env.BatchInfo) {
+	const (
+		lengthEnd = 12 // base offset and length
+		magicEnd  = 17
+		smallest  = 14 // of the length field, for any magic
+	)
+	if len(data) < lengthEnd {
+		return nil, nil, info
+	}
+	length := int64(int32(binary.BigEndian.Uint32(data[8:])))
+	if length < smallest {
+		return nil, nil, refuse(corruptMessage, "a batch length of %d", length)
+	}
+	if len(data) < magicEnd {
+		return nil, nil, info
+	}
+	if magic := int8(data[16]); magic < 0 || magic > 2 {
+		return nil, nil, refuse(corruptMessage, "magic %d", magic)
+	}
+	size := length + lengthEnd
+	if size > int64(len(data)) {
+		return nil, nil, info
+	}
+	return record.Batch(data[:size:size]), data[size:], info
+}
+
+// deleteHorizon marks a batch that the cleaner has emptied (attribute bit 6).
+const deleteHorizon = 0x40
+
+// producerHeader judges the header of a batch whose checksum is right.
+func producerHeader(b record.Batch) env.BatchInfo {
+	switch {
+	case b.BaseOffset() != 0:
+		return refuse(invalidRecord, "a base offset of %d", b.BaseOffset())
+	case b.Count() <= 0:
+		return refuse(invalidRecord, "%d records", b.Count())
+	case int64(b.LastOffsetDelta())+1 != int64(b.Count()):
+		return refuse(invalidRecord, "%d records and a last offset delta of %d", b.Count(), b.LastOffsetDelta())
+	case b.Control():
+		return refuse(invalidRecord, "a control batch from a client")
+	case b.Attributes()&deleteHorizon != 0:
+		return refuse(invalidRecord, "a delete horizon from a client")
+	case b.Idempotent() && b.BaseSequence() < 0:
+		return refuse(invalidRecord, "producer id %d without a sequence", b.ProducerID())
+	case b.Idempotent() && b.ProducerEpoch() < 0:
+		return refuse(invalidRecord, "producer id %d without an epoch", b.ProducerID())
+	case b.Transactional() && !b.Idempotent():
+		return refuse(invalidRecord, "a transaction without a producer id")
+	}
+	return env.BatchInfo{}
+}
+
+// origin says who wrote a batch.
+type origin uint8
+
+const (
+	produced origin = iota // a producer: deltas count up from 0
+	stored                 // a broker: a cleaner may have left gaps, and the log's clock may rule
+)
+
+// walk reads the records themselves and gathers what the broker needs to know.
+func (s *Scratch) walk(b record.Batch, l Limits, from origin) env.BatchInfo {
+	info := env.BatchInfo{Codec: b.Codec(), Count: b.Count(), MaxTime: -1, Transaction: b.Transactional()}
+	defer s.codec.Release()
+	walk := s.codec.Records(b.Codec(), b.Records(), b.Count(), l.Decompressed)
+	last := int32(-1)
+	for i := int32(0); walk.Next(); i++ {
+		if from == produced && walk.OffsetDelta != i {
+			return refuse(invalidRecord, "record %d has offset delta %d", i, walk.OffsetDelta)
+		}
+		if walk.OffsetDelta <= last || walk.OffsetDelta > b.LastOffsetDelta() {
+			return refuse(invalidRecord, "offset delta %d after %d in a batch up to %d", walk.OffsetDelta, last, b.LastOffsetDelta())
+		}
+		last = walk.OffsetDelta
+		t := b.FirstTimestamp() + walk.TimeDelta
+		if from == stored && b.LogAppendTime() {
+			t = b.MaxTimestamp()
+		}
+		if i == 0 {
+			info.FirstTime = t
+		}
+		if t > info.MaxTime {
+			info.MaxTime, info.MaxTimeAt = t, walk.OffsetDelta
+		}
+		info.Keyless = info.Keyless || walk.Keyless
+	}
+	if walk.End() {
+		return info
+	}
+	fault, why := walk.Fault()
+	return refuse(faultCode(fault), "%s", why)
+}
+
+func faultCode(f codec.Fault) int16 {
+	switch f {
+	case codec.Short, codec.Shape:
+		return invalidRecord
+	case codec.Corrupt:
+		return corruptMessage
+	case codec.Huge:
+		return messageTooLarge
+	default:
+		panic(fmt.Sprintf("door: a walk ended with fault %d", f))
+	}
+}
+
+func refuse(code int16, format string, args ...any) env.BatchInfo {
+	return env.BatchInfo{Fault: code, Why: fmt.Sprintf(format, args...)}
+}
