@@ -96,7 +96,7 @@ func (log *observed) checkLost(c *findings) {
 			var witness *Operation
 			if c.wants(a.Kind) {
 				witness = log.witness(offset)
-				a.Text = fmt.Sprintf("Record %d was acknowledged here, but a read passed over this offset without it, and no read ever found it%s.", s.id, log.elsewhere(s.id, offset))
+				a.Text = fmt.Sprintf("Record %d was acknowledged here, but a read passed over this offset without it, and no read ever found it here%s.", s.id, log.elsewhere(s.id, offset))
 			}
 			c.found(log.stretch, a, s.ack, witness)
 		case log.final:
@@ -163,9 +163,12 @@ func (log *observed) witness(offset int64) *Operation {
 	return nil
 }
 
+// elsewhere looks for the record at another offset; it is asked for examples only.
 func (log *observed) elsewhere(id uint64, offset int64) string {
-	if n, ok := log.ids[id]; ok && log.sent[n].found > 1 {
-		return fmt.Sprintf(" (it also stands at offset %d)", log.sent[n].foundAt)
+	for i := range log.slots {
+		if s := &log.slots[i]; s.by != nil && s.id == id && log.offsets[i] != offset {
+			return fmt.Sprintf(" (it also stands at offset %d)", log.offsets[i])
+		}
 	}
 	return ""
 }
