@@ -89,6 +89,11 @@ func (s *Scratch) Open(frame []byte, l Limits) (h Header, r env.Request, err err
 	if !ok {
 		return h, r, errors.New("a request header that ends too early")
 	}
+	if h.Key == int16(kmsg.Produce) {
+		if parts, ok := produceParts(rest, h.Version); !ok || parts > partsMax {
+			return h, r, fmt.Errorf("a Produce body of %d bytes that is broken or has more than %d parts", len(rest), partsMax)
+		}
+	}
 	r.ClientID, r.Body = clientID, body
 	if err := decode(rest, body); err != nil {
 		return h, r, fmt.Errorf("API key %d version %d: %w", h.Key, h.Version, err)
@@ -122,17 +127,25 @@ func header(b []byte, flexible bool) (clientID string, rest []byte, ok bool) {
 
 func skipTags(b []byte) (rest []byte, ok bool) {
 	count, b, ok := uvarint(b)
-	for ; ok && count > 0; count-- {
-		var size uint32
+	if !ok {
+		return nil, false
+	}
+	return skipTagsOf(count, b)
+}
+
+// skipTagsOf skips as many tags: a number and a length each, and their bytes.
+func skipTagsOf(count uint32, b []byte) (rest []byte, ok bool) {
+	for ; count > 0; count-- {
 		if _, b, ok = uvarint(b); !ok {
-			break
+			return nil, false
 		}
+		var size uint32
 		if size, b, ok = uvarint(b); !ok || uint64(size) > uint64(len(b)) {
 			return nil, false
 		}
 		b = b[size:]
 	}
-	return b, ok
+	return b, true
 }
 
 func uvarint(b []byte) (v uint32, rest []byte, ok bool) {

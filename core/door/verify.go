@@ -75,6 +75,41 @@ func (s *Scratch) verifyProduced(data []byte, version int16, l Limits) env.Batch
 	return s.walk(b, l, produced)
 }
 
+// VerifyBatches verifies what a broker has stored: whole batches back to back,
+// the last of which may be torn off. It appends one BatchInfo for each to dst and
+// ends behind the first one with a Fault.
+func (s *Scratch) VerifyBatches(dst []env.BatchInfo, data []byte, l Limits) []env.BatchInfo {
+	for len(data) > 0 {
+		b, rest, info := cut(data)
+		if b == nil && info.Fault == 0 {
+			return dst // torn
+		}
+		if info.Fault == 0 {
+			info = s.verifyStored(b, l)
+		}
+		dst = append(dst, info)
+		if info.Fault != 0 {
+			return dst
+		}
+		data = rest
+	}
+	return dst
+}
+
+func (s *Scratch) verifyStored(b record.Batch, l Limits) env.BatchInfo {
+	switch {
+	case b.Magic() != 2:
+		return refuse(invalidRecord, "magic %d, only 2 is taken", b.Magic())
+	case len(b) < record.HeaderSize:
+		return refuse(corruptMessage, "a batch of %d bytes", len(b))
+	case !b.Sound():
+		return refuse(corruptMessage, "the checksum is %08x, the bytes have %08x", b.CRC(), record.CRC(b[21:]))
+	case b.BaseOffset() < 0 || b.Count() < 0 || b.LastOffsetDelta() < 0 || int64(b.Count()) > int64(b.LastOffsetDelta())+1:
+		return refuse(invalidRecord, "%d records from offset %d with a last offset delta of %d", b.Count(), b.BaseOffset(), b.LastOffsetDelta())
+	}
+	return s.walk(b, l, stored)
+}
+
 // cut takes the first batch off data as Kafka's reader does. No batch and no
 // fault: what is there is no whole batch.
 func cut(data []byte) (b record.Batch, rest []byte, info env.BatchInfo) {

@@ -33,7 +33,7 @@ var (
 // beginning, and framed ones chunk by chunk.
 func (s *Scratch) openSnappy(data []byte, limit int64) {
 	if len(data) >= xerialHeader && bytes.HasPrefix(data, xerialMagic[:]) {
-		s.xerial = xerial{data: data, limit: limit, buf: s.plain}
+		s.xerial = xerial{data: data, limit: limit, scratch: s}
 		s.stream.from = &s.xerial
 		return
 	}
@@ -73,9 +73,9 @@ func keep(buf []byte) []byte {
 
 // xerial is the source of framed snappy.
 type xerial struct {
-	data  []byte
-	limit int64
-	buf   []byte
+	data    []byte
+	limit   int64
+	scratch *Scratch // its plain is where chunks go
 }
 
 func (x *xerial) next() ([]byte, error) {
@@ -96,12 +96,12 @@ func (x *xerial) next() ([]byte, error) {
 		if n > int64(len(x.data)-4) {
 			return nil, io.ErrUnexpectedEOF
 		}
-		plain, err := unsnap(x.buf, x.data[4:4+n], x.limit)
+		plain, err := unsnap(x.scratch.plain, x.data[4:4+n], x.limit)
 		if err != nil {
 			return nil, err
 		}
 		x.data = x.data[4+n:]
-		x.buf = plain
+		x.scratch.plain = keep(plain)
 		if len(plain) > 0 {
 			return plain, nil
 		}
