@@ -12,7 +12,7 @@ import (
 func (l Layers) Listeners() []env.Endpoint { return l.clients(l.Text("listeners")) }
 
 // Advertised are the endpoints that clients are told, when they were given. A
-// listener without one is advertised as it is bound.
+// listener without one is advertised as it is bound; port 0 is the bound port.
 func (l Layers) Advertised() []env.Endpoint { return l.clients(l.Text("advertised.listeners")) }
 
 func (l Layers) clients(list string) []env.Endpoint {
@@ -51,8 +51,6 @@ func listenerProblems(l Layers) []string {
 			problems = append(problems, fmt.Sprintf("advertised.listeners names %s, which listeners does not: use the same names in both.", a.Listener))
 		case a.Host == "" || a.Host == "0.0.0.0" || a.Host == "::":
 			problems = append(problems, fmt.Sprintf("advertised.listeners gives %s no address that a client could reach: write a host name.", a.Listener))
-		case a.Port == 0:
-			problems = append(problems, fmt.Sprintf("advertised.listeners gives %s port 0: write the port that clients shall use.", a.Listener))
 		}
 	}
 	return problems
