@@ -1,0 +1,45 @@
+package broker
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/orrery-log/orrery/core/env"
+)
+
+// DescribeProducers (KIP-664): v0 is flexible.
+
+func (b *Broker) onDescribeProducers(r env.Request, req *kmsg.DescribeProducersRequest, out *env.Outbox) {
+	res := req.ResponseKind().(*kmsg.DescribeProducersResponse)
+	for i := range req.Topics {
+		topic := kmsg.NewDescribeProducersResponseTopic()
+		topic.Topic = req.Topics[i].Topic
+		ref := b.topicOf(topic.Topic, [16]byte{}, false)
+		for _, partition := range req.Topics[i].Partitions {
+			a := kmsg.NewDescribeProducersResponseTopicPartition()
+			a.Partition = partition
+			slot, ok := b.find(env.LogID{Topic: ref.id, Partition: partition})
+			switch {
+			case ref.code != env.NoError:
+				a.ErrorCode = ref.code
+			case !ok:
+				a.ErrorCode = env.UnknownTopicOrPartition
+			default:
+				a.ActiveProducers = b.activeProducers(slot)
+			}
+			topic.Partitions = append(topic.Partitions, a)
+		}
+		res.Topics = append(res.Topics, topic)
+	}
+	b.reply(out, r.Conn, r.N, res, 0)
+}
+
+func (b *Broker) activeProducers(slot int32) []kmsg.DescribeProducersResponseTopicPartitionActiveProducer {
+	var active []kmsg.DescribeProducersResponseTopicPartitionActiveProducer
+	for _, p := range b.parts[slot].rep.Log.Producers() {
+		a := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
+		a.ProducerID, a.ProducerEpoch, a.LastSequence = p.ID, int32(p.Epoch), p.LastSequence
+		a.LastTimestamp, a.CoordinatorEpoch, a.CurrentTxnStartOffset = p.LastTime, -1, -1
+		active = append(active, a)
+	}
+	return active
+}

@@ -1,0 +1,202 @@
+package broker
+
+import (
+	"encoding/binary"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/log"
+	"github.com/orrery-log/orrery/core/replica"
+)
+
+// ListOffsets: v2 brought isolation levels, v4 leader epochs, v6 is flexible, v7
+// the largest timestamp (KIP-734), v8 the earliest local offset (KIP-405), v9 the
+// latest tiered one (KIP-1005), v10 a time-out for remote storage, v11 the
+// earliest offset that is not uploaded yet (KIP-1023).
+
+// The timestamps that mean a place.
+const (
+	latest          = -1
+	earliest        = -2
+	maxTimestamp    = -3
+	earliestLocal   = -4
+	latestTiered    = -5
+	earliestPending = -6
+)
+
+// list is a parked ListOffsets.
+type list struct {
+	res     *kmsg.ListOffsetsResponse
+	parts   []listPart
+	missing int
+}
+
+// listPart is a partition that is asked for a time.
+type listPart struct {
+	id           env.LogID
+	topic, index int
+	search       log.TimeSearch
+}
+
+func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out *env.Outbox) {
+	l := &list{res: req.ResponseKind().(*kmsg.ListOffsetsResponse)}
+	t := b.pending.park(pending{conn: r.Conn, n: r.N, deadline: b.now.Mono + env.Minute, list: l})
+	twice := listedTwice(req)
+	for i := range req.Topics {
+		topic := kmsg.NewListOffsetsResponseTopic()
+		topic.Topic = req.Topics[i].Topic
+		l.res.Topics = append(l.res.Topics, topic)
+		ref := b.topicOf(topic.Topic, [16]byte{}, false)
+		for k, in := range req.Topics[i].Partitions {
+			a := kmsg.NewListOffsetsResponseTopicPartition()
+			a.Partition, a.Offset, a.Timestamp, a.LeaderEpoch = in.Partition, -1, -1, -1
+			id := env.LogID{Topic: ref.id, Partition: in.Partition}
+			slot, ok := b.find(id)
+			switch {
+			case twice[listed{topic.Topic, in.Partition}]:
+				a.ErrorCode = env.InvalidRequest
+			case ref.code != env.NoError:
+				a.ErrorCode = ref.code
+			case !ok:
+				a.ErrorCode = env.UnknownTopicOrPartition
+			default:
+				known := in.CurrentLeaderEpoch
+				if req.Version < 4 {
+					known = -1
+				}
+				if a.ErrorCode = checkEpoch(&b.parts[slot].rep, known); a.ErrorCode == env.NoError && in.Timestamp < 0 {
+					b.listPlace(slot, req.Version, in.Timestamp, &a)
+				}
+			}
+			l.res.Topics[i].Partitions = append(l.res.Topics[i].Partitions, a)
+			if a.ErrorCode == env.NoError && in.Timestamp >= 0 {
+				l.parts = append(l.parts, listPart{id: id, topic: i, index: k})
+				l.missing++
+				l.parts[len(l.parts)-1].search = b.parts[slot].rep.Log.FindTime(in.Timestamp, b.parts[slot].rep.ReadLimit())
+			}
+		}
+	}
+	for n := range l.parts {
+		b.search(t, n, out)
+	}
+	b.touch(t)
+}
+
+// listedTwice finds the partitions that a request names more than once.
+func listedTwice(req *kmsg.ListOffsetsRequest) map[listed]bool {
+	count := map[listed]bool{} // never ranged over
+	for i := range req.Topics {
+		for k := range req.Topics[i].Partitions {
+			key := listed{req.Topics[i].Topic, req.Topics[i].Partitions[k].Partition}
+			_, seen := count[key]
+			count[key] = seen
+		}
+	}
+	return count
+}
+
+// listed is a partition as a request names it.
+type listed struct {
+	topic     string
+	partition int32
+}
+
+// listPlace answers one of the timestamps that mean a place.
+func (b *Broker) listPlace(slot int32, version int16, place int64, a *kmsg.ListOffsetsResponseTopicPartition) {
+	rep := &b.parts[slot].rep
+	switch {
+	case place == latest:
+		a.Offset, a.LeaderEpoch = rep.HW(), rep.Epoch()
+	case place == earliest, place == earliestLocal && version >= 8:
+		a.Offset = rep.Log.Start()
+		a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
+	case place == maxTimestamp && version >= 7:
+		if ms, offset, ok := rep.Log.MaxTime(rep.ReadLimit()); ok {
+			a.Timestamp, a.Offset = ms, offset
+			a.LeaderEpoch = rep.Log.EpochAt(offset)
+		}
+	case place == latestTiered && version >= 9, place == earliestPending && version >= 11:
+		// nothing is tiered: offset -1
+	default:
+		a.ErrorCode = env.UnsupportedVersion
+	}
+}
+
+// search takes the next step of finding a time, until it has to wait.
+func (b *Broker) search(t replica.Ticket, n int, out *env.Outbox) {
+	q := b.pending.get(t)
+	part := &q.list.parts[n]
+	slot, ok := b.find(part.id)
+	if !ok {
+		b.found(q.list, n, -1, -1, env.UnknownTopicOrPartition)
+		return
+	}
+	step := b.parts[slot].rep.Log.SearchTime(b.index, &part.search)
+	b.searched(t, n, slot, step, out)
+}
+
+// searched takes what a log says to a search.
+func (b *Broker) searched(t replica.Ticket, n int, slot int32, step log.TimeStep, out *env.Outbox) {
+	q := b.pending.get(t)
+	switch step.State {
+	case log.TimeLoad:
+		b.startRead(read{slot: slot, ticket: t, part: n, conn: q.conn, plan: step.Plan}, out)
+	case log.TimeJob:
+		b.startJob(out, env.FindTime, step.Batch, [2]int64{step.Time, step.From}, job{list: t, part: n})
+	case log.TimeNone:
+		b.found(q.list, n, -1, -1, env.NoError)
+	case log.TimeDamaged:
+		b.found(q.list, n, -1, -1, env.KafkaStorageError)
+	default:
+		panic("broker: a search in no state")
+	}
+}
+
+// listLoaded goes on with a search whose bytes have come.
+func (b *Broker) listLoaded(r *read, data []byte, damaged bool, out *env.Outbox) {
+	q := b.pending.get(r.ticket)
+	part := &q.list.parts[r.part]
+	if p := &b.parts[r.slot]; !p.live || p.id != part.id {
+		b.found(q.list, r.part, -1, -1, env.UnknownTopicOrPartition)
+	} else {
+		b.searched(r.ticket, r.part, r.slot, p.rep.Log.TimeLoaded(b.index, &part.search, r.plan, data, damaged), out)
+	}
+	b.touch(r.ticket)
+}
+
+// listFound takes a job's result: the record's offset and timestamp.
+func (b *Broker) listFound(t replica.Ticket, n int, data []byte, out *env.Outbox) {
+	q := b.pending.get(t)
+	if q == nil {
+		return
+	}
+	if len(data) == 16 {
+		b.found(q.list, n, int64(binary.BigEndian.Uint64(data)), int64(binary.BigEndian.Uint64(data[8:])), env.NoError)
+	} else {
+		// The batch's largest timestamp promised a record that is before the start.
+		q.list.parts[n].search.Skip()
+		b.search(t, n, out)
+	}
+	b.touch(t)
+}
+
+// found ends one part.
+func (b *Broker) found(l *list, n int, offset, ms int64, code int16) {
+	part := &l.parts[n]
+	a := &l.res.Topics[part.topic].Partitions[part.index]
+	a.ErrorCode, a.Offset, a.Timestamp = code, offset, ms
+	if slot, ok := b.find(part.id); ok && offset >= 0 {
+		a.LeaderEpoch = b.parts[slot].rep.Log.EpochAt(offset)
+	}
+	l.missing--
+}
+
+func (b *Broker) listSettled(t replica.Ticket, q *pending, out *env.Outbox) {
+	_, live := b.conns[q.conn]
+	if q.list.missing > 0 && live {
+		return // reads and jobs always come back
+	}
+	b.reply(out, q.conn, q.n, q.list.res, 0)
+	b.end(t)
+}

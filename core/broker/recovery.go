@@ -1,0 +1,230 @@
+package broker
+
+import (
+	"fmt"
+
+	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/log"
+	"github.com/orrery-log/orrery/core/replica"
+)
+
+// The start of a life, in Steps:
+//
+//	replaying    logs from their checkpoints, the journal's entries over them
+//	loading      the metadata log, read from its start, makes the image
+//	registering  one record begins the life: when it is Synced every partition
+//	             has a new leader epoch
+//	serving      clients are answered; what no record names is dropped
+//
+// A crash in any of these is a crash like any other: until the registration is
+// journaled nothing was changed that a second start does not find again.
+
+// recovery is what a start has to remember.
+type recovery struct {
+	files   []env.SegmentInfo // segment files found
+	damaged bool              // this start handed over damage: nothing unknown is dropped
+	held    bool              // the next piece waits until stores have freed memory
+	next    int64             // loading: the next offset of the metadata log
+}
+
+// recovering makes a partition of a log that is being recovered. It leads, and
+// gets its topic, when the metadata says so.
+func (b *Broker) recovering(l *log.Log) int32 {
+	slot := b.add(partition{id: l.ID(), rep: replica.New(l)})
+	return slot
+}
+
+func (b *Broker) onSurvived(e env.Survived, out *env.Outbox) {
+	if b.phase != replaying {
+		panic("broker: recovery goes on after its last piece")
+	}
+	b.starts.files = append(b.starts.files, e.Segments...)
+	for i := range e.Checkpoints {
+		b.restore(&e.Checkpoints[i], out)
+	}
+	for i := range e.Damage {
+		b.damage(e.Damage[i])
+	}
+	for i := range e.Entries {
+		b.replay(&e.Entries[i], out)
+	}
+	if e.Last {
+		b.replayed(out)
+		return
+	}
+	b.starts.held = true
+	b.more(out)
+}
+
+// restore begins a log from its last checkpoint.
+func (b *Broker) restore(e *env.Entry, out *env.Outbox) {
+	l, ok := log.Restore(e.Log, e.Header, e.Seq, b.lim)
+	if !ok {
+		panic(fmt.Sprintf("broker: checkpoint %d of %v has a sound checksum and makes no sense", e.Seq, e.Log))
+	}
+	b.recovering(l)
+	l.Trims(out)
+}
+
+// replay applies one surviving entry to its log.
+func (b *Broker) replay(e *env.Entry, out *env.Outbox) {
+	b.journal.Survived(e)
+	slot, ok := b.find(e.Log)
+	if !ok {
+		slot = b.recovering(log.Begin(e.Log, b.lim))
+	}
+	l := b.parts[slot].rep.Log
+	before := l.TailBytes()
+	l.Replay(*e, b.now)
+	if l.Unstored() >= b.lim.StoreBytes && l.HasOpenSegment() {
+		l.Store(&b.journal, out, b.now)
+	}
+	b.tails += l.TailBytes() - before
+	b.starts.damaged = b.starts.damaged || e.Damaged
+}
+
+// more asks for the next piece, once what was replayed leaves room or nothing
+// that would free any is under way.
+func (b *Broker) more(out *env.Outbox) {
+	if !b.starts.held {
+		return
+	}
+	if b.tails > b.lim.Tails {
+		for slot := range b.parts {
+			if l := b.parts[slot].rep.Log; l.TailBytes() > l.Unstored() {
+				return
+			}
+		}
+	}
+	b.starts.held = false
+	out.More = true
+}
+
+// damage tells the logs that may have lost entries.
+func (b *Broker) damage(d env.Damage) {
+	b.starts.damaged = true
+	for slot := range b.parts {
+		b.parts[slot].rep.Log.Hurt(d)
+	}
+}
+
+// replayed ends the replay and begins to read the metadata log.
+func (b *Broker) replayed(out *env.Outbox) {
+	for slot := range b.parts {
+		l := b.parts[slot].rep.Log
+		before := l.TailBytes()
+		l.Recovered(b.now)
+		b.tails += l.TailBytes() - before
+	}
+	slot, ok := b.find(metadataLog())
+	if !ok {
+		slot = b.recovering(log.New(metadataLog(), metaSettings(), b.lim))
+	}
+	b.meta.slot = slot
+	b.parts[slot].rep.Log.Apply(metaSettings())
+	b.phase = loading
+	b.starts.next = b.parts[slot].rep.Log.Start()
+	b.loadMeta(out)
+}
+
+// loadMeta applies the metadata log piece by piece.
+func (b *Broker) loadMeta(out *env.Outbox) {
+	l := b.parts[b.meta.slot].rep.Log
+	for b.starts.next < l.End() {
+		plan := l.Read(b.index, b.starts.next, l.End(), int32(b.lim.ReplayBytes), true)
+		if !b.loadPlan(plan, out) {
+			return
+		}
+	}
+	b.loaded(out)
+}
+
+// loadPlan takes the next step of reading the metadata log; false: it waits for the disk.
+func (b *Broker) loadPlan(plan log.Plan, out *env.Outbox) bool {
+	switch plan.State {
+	case log.Ready:
+		b.starts.next = b.applyMeta(plan.Data)
+		return true
+	case log.Load:
+		b.startRead(read{slot: b.meta.slot, plan: plan}, out)
+		return false
+	default:
+		panic(fmt.Sprintf("broker: the metadata log is %v at offset %d", plan.State, b.starts.next))
+	}
+}
+
+// metaLoaded goes on with the metadata log when its bytes have come.
+func (b *Broker) metaLoaded(r *read, data []byte, damaged bool, out *env.Outbox) {
+	l := b.parts[b.meta.slot].rep.Log
+	plan := l.Loaded(b.index, r.plan, data, damaged, b.starts.next, l.End(), int32(b.lim.ReplayBytes), true)
+	if b.loadPlan(plan, out) {
+		b.loadMeta(out)
+	}
+}
+
+// loaded makes the partitions that the image names and registers this life.
+func (b *Broker) loaded(out *env.Outbox) {
+	for slot := range b.parts {
+		b.parts[slot].live = false // until the image names it
+	}
+	b.parts[b.meta.slot].live = true
+	b.phase = registering
+	b.assumeAll()
+	rep := &b.parts[b.meta.slot].rep
+	rep.Lead(rep.Log.LastEpoch() + 1)
+	b.meta.applied = rep.HW()
+	b.admin.queue = append(b.admin.queue, adminOp{kind: opRegister})
+}
+
+// registered begins to serve: the registration is Synced and applied.
+func (b *Broker) registered(out *env.Outbox) {
+	b.phase = serving
+	for slot := range b.parts {
+		if p := &b.parts[slot]; !p.live && p.rep.Log != nil {
+			b.removeLog(int32(slot), out) // its topic's removal was committed
+		}
+	}
+	b.dropUnknown(out)
+	b.beginKeeping()
+	out.Notes = append(out.Notes, env.Note{Kind: env.Ready, Name: "ready", Value: int64(len(b.parts))})
+}
+
+// dropUnknown drops the files that no surviving entry names, unless this start
+// handed over damage: then one of them may be all that is left of something.
+func (b *Broker) dropUnknown(out *env.Outbox) {
+	for _, f := range b.starts.files {
+		slot, ok := b.find(f.ID.Log())
+		if !ok {
+			slot, ok = b.dying[f.ID.Log()]
+		}
+		if ok && b.parts[slot].rep.Log.Knows(f.ID) {
+			continue
+		}
+		if b.starts.damaged {
+			out.Notes = append(out.Notes, env.Note{Kind: env.Warn, Name: "segment.unknown", Log: f.ID.Log(), Value: f.ID.Base,
+				Text: "a segment that no entry names is kept, because this start found damage"})
+			continue
+		}
+		out.Drops = append(out.Drops, f.ID)
+	}
+	b.starts.files = nil
+}
+
+// removeLog ends a log whose topic is gone: its requests find out, its files go.
+func (b *Broker) removeLog(slot int32, out *env.Outbox) {
+	p := &b.parts[slot]
+	for _, t := range p.rep.Drain(nil) {
+		b.touch(t)
+	}
+	p.live, p.queue = false, nil
+	if b.slots[p.id] == slot {
+		delete(b.slots, p.id)
+	}
+	b.dying[p.id] = slot
+	first := len(out.Journal)
+	b.tails -= p.rep.Log.TailBytes()
+	p.rep.Log.Remove(&b.journal, out)
+	b.tails += p.rep.Log.TailBytes()
+	b.noteEntries(slot, out, first)
+	b.reap(slot)
+}

@@ -1,0 +1,138 @@
+package broker
+
+import (
+	"math"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/orrery-log/orrery/core/env"
+)
+
+// door is the queue of produces that wait, in arrival order, for room in a
+// budget before they change any state. (Fetches wait parked: see fetch.go.)
+type door struct {
+	queue []waiting
+}
+
+// waiting is one produce at the door.
+type waiting struct {
+	conn     env.ConnID
+	n        uint64
+	size     int
+	deadline env.Time
+	produce  *kmsg.ProduceRequest
+	batches  []env.BatchInfo
+}
+
+// request is the event that w was made of.
+func (w *waiting) request() env.Request {
+	return env.Request{Conn: w.conn, N: w.n, Size: w.size, Batches: w.batches}
+}
+
+func (d *door) wakeAt() env.Time {
+	at := env.Time(math.MaxInt64)
+	for i := range d.queue {
+		at = min(at, d.queue[i].deadline)
+	}
+	return at
+}
+
+func (d *door) forget(id env.ConnID) {
+	d.queue = slices.DeleteFunc(d.queue, func(w waiting) bool { return w.conn == id })
+}
+
+// waitAtDoor queues a produce that has to wait, behind those that wait already.
+func (b *Broker) waitAtDoor(r env.Request, req *kmsg.ProduceRequest) bool {
+	w := waiting{conn: r.Conn, n: r.N, size: r.Size, batches: r.Batches, produce: req, deadline: b.deadline(req.TimeoutMillis)}
+	if len(b.door.queue) == 0 && b.room(&w) && b.share(&w) {
+		return false
+	}
+	b.door.queue = append(b.door.queue, w)
+	return true
+}
+
+// admitWaiting lets in the first produce that there is room for, or answers one
+// whose time is up. It tells whether one left the queue.
+func (b *Broker) admitWaiting(out *env.Outbox) bool {
+	full := false
+	var over []env.ConnID // connections that have used up their share
+	for i := range b.door.queue {
+		w := b.door.queue[i]
+		late := b.now.Mono >= w.deadline
+		if !late {
+			full = full || !b.room(&w)
+			if full || slices.Contains(over, w.conn) {
+				continue // nobody overtakes; those behind it may be late
+			}
+			if !b.share(&w) {
+				over = append(over, w.conn)
+				continue
+			}
+		}
+		b.door.queue = slices.Delete(b.door.queue, i, i+1)
+		if late {
+			b.refuseWaiting(&w, out)
+		} else {
+			b.produce(w.request(), w.produce, w.deadline, out)
+		}
+		return true
+	}
+	return false
+}
+
+// room tells whether the budgets have room for a produce.
+func (b *Broker) room(w *waiting) bool {
+	size := int64(w.size)
+	return fits(b.journal.Unwritten(), size, b.lim.Unwritten) &&
+		fits(b.tails, size, b.lim.Tails) &&
+		(fits(b.journal.Behind(), size, b.lim.Journal) || !b.keeper.reclaiming(b))
+}
+
+// share tells whether the connection's own share has room for it.
+func (b *Broker) share(w *waiting) bool {
+	c := b.conns[w.conn]
+	return c == nil || fits(c.held, int64(w.size), b.lim.Unwritten*int64(b.lim.ConnShare)/100)
+}
+
+// fits: what exceeds a whole budget is admitted when the budget is empty.
+func fits(used, more, budget int64) bool { return used <= 0 || used+more <= budget }
+
+// refuseWaiting answers a produce whose time ran out before there was room; it
+// has changed nothing.
+func (b *Broker) refuseWaiting(w *waiting, out *env.Outbox) {
+	if w.produce.Acks == 0 {
+		b.silence(out, w.conn, w.n, env.Close)
+		return
+	}
+	p := newProduce(w.produce, w.size)
+	for i := range p.parts {
+		p.refuse(&p.parts[i], env.RequestTimedOut, "")
+	}
+	b.reply(out, w.conn, w.n, p.res, 0)
+}
+
+// hold counts the bytes of an admitted produce at its connection until the reply.
+func (b *Broker) hold(id env.ConnID, size int64) {
+	if c := b.conns[id]; c != nil {
+		c.held += size
+	}
+}
+
+func (b *Broker) release(id env.ConnID, size int64) { b.hold(id, -size) }
+
+// onSpace notes the free bytes of the disk.
+func (b *Broker) onSpace(e env.Space, out *env.Outbox) {
+	was := b.lowSpace()
+	b.space = e.Free
+	if low := b.lowSpace(); low != was {
+		text := "free space is above the reserve again: produces are accepted"
+		if low {
+			text = "free space is below the reserve: produces are refused with KAFKA_STORAGE_ERROR, reads go on"
+		}
+		out.Notes = append(out.Notes, env.Note{Kind: env.Warn, Name: "disk.space", Text: text, Value: e.Free})
+	}
+}
+
+// lowSpace: below the reserve every client request that appends is refused.
+func (b *Broker) lowSpace() bool { return b.space >= 0 && b.space < b.lim.Reserve }
