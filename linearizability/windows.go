@@ -90,11 +90,15 @@ type window struct {
 // CheckWindows judges linearizability by porcupine, window by window: slower than
 // Check and by another way. A window that takes longer than limit is a doubt.
 func CheckWindows(h *History, opt Options, limit time.Duration) Verdict {
+	return checkWindows(h, opt, limit, windowSize)
+}
+
+func checkWindows(h *History, opt Options, limit time.Duration, size int) Verdict {
 	c := newFindings(opt)
 	parts := split(h, &opt)
 	for i := range parts {
 		p := &parts[i]
-		for _, w := range p.windows(c) {
+		for _, w := range p.windows(c, size) {
 			if w.torn {
 				c.found(p, Anomaly{Kind: NotLinearizable, Offset: w.from,
 					Text: fmt.Sprintf("Between offsets %d and %d an operation was answered before one began that has to come before it.", w.from, w.to)})
@@ -115,7 +119,7 @@ func CheckWindows(h *History, opt Options, limit time.Duration) Verdict {
 
 // windows cuts the partition's forced order. Only what lies outside of a window
 // narrows the intervals inside it; the order within is porcupine's to find.
-func (p *stretch) windows(c *findings) []window {
+func (p *stretch) windows(c *findings, size int) []window {
 	own := newFindings(c.opt) // the passes' findings are Check's to report
 	log := p.observe(own)
 	c.verdict.Acknowledged += own.verdict.Acknowledged
@@ -132,13 +136,17 @@ func (p *stretch) windows(c *findings) []window {
 	}
 	var windows []window
 	chain, latest, tail := uint64(0), int64(0), steps[0].base
-	for i := 0; i < len(steps); i += windowSize {
-		part := steps[i:min(i+windowSize, len(steps))]
+	for i, n := 0, 0; i < len(steps); i = n {
+		n = min(i+size, len(steps))
+		for n < len(steps) && steps[n].read && steps[n-1].read && steps[n].base == steps[n-1].base {
+			n++ // reads of one end are in no order, so a cut between them would make one
+		}
+		part := steps[i:n]
 		w := window{initial: register{tail, chain}, from: tail}
 		next := latest
 		for j := range part {
 			s := &part[j]
-			call, ret := max(s.call, latest), min(s.ret, soonest[i+len(part)])
+			call, ret := max(s.call, latest), min(s.ret, soonest[n])
 			w.torn = w.torn || call > ret
 			w.ops = append(w.ops, porcupine.Operation{ClientId: j % 16, Input: s.move(log), Call: call, Return: ret})
 			chain = log.follow(chain, s)
@@ -213,7 +221,7 @@ func Draw(h *History, opt Options, topic string, partition int32, w io.Writer) e
 		if parts[i].topic != topic || parts[i].partition != partition {
 			continue
 		}
-		for _, win := range parts[i].windows(c) {
+		for _, win := range parts[i].windows(c, windowSize) {
 			bad := win.torn || porcupine.CheckOperationsTimeout(model(win.initial), win.ops, drawLimit) != porcupine.Ok
 			if shown == nil || bad && !illegal {
 				shown, illegal = &win, bad
