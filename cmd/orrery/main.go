@@ -16,6 +16,7 @@ import (
 // its name.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		checkCommand(),
 		versionCommand(),
 	}
 }
