@@ -19,9 +19,10 @@ import (
 type keeper struct {
 	round    env.Time // Mono of the next look at every log
 	swept    env.Time // Mono of the next retention check
-	looked   int64    // journal.Behind at the last look for the cut
-	cutting  bool     // stores, carries or checkpoints are under way that will let the cut move
 	pressing bool     // stores are under way because of the tails budget
+	cutting  bool     // something is under way that will let the cut move
+	looked   int64    // journal.Behind at the last look for the cut; negative: look again
+	waits    env.Seq  // look again when this is Synced; 0: nothing of that look is on its way
 }
 
 // rounds divides StoreAge: so many looks at every log while a tail grows old.
@@ -36,9 +37,6 @@ func (b *Broker) beginKeeping() {
 	b.keeper.round = b.now.Mono + b.lim.StoreAge/rounds
 	b.keeper.swept = b.now.Mono + b.retentionEvery()
 }
-
-// reclaiming tells whether journal space will come back without new appends.
-func (k *keeper) reclaiming(b *Broker) bool { return k.cutting }
 
 // appended looks at one log that has just grown.
 func (b *Broker) appended(slot int32, out *env.Outbox) {
@@ -162,25 +160,37 @@ func (b *Broker) relieveTails(out *env.Outbox) {
 // relieveJournal brings the cut forward while the journal is more than half full.
 func (b *Broker) relieveJournal(out *env.Outbox) {
 	k := &b.keeper
-	behind := b.journal.Behind()
-	if behind*2 <= b.lim.Journal {
-		k.cutting, k.looked = false, -1
+	if b.journal.Behind()*2 <= b.lim.Journal {
+		k.cutting, k.looked, k.waits = false, 0, 0
 		return
 	}
-	if k.looked >= 0 && behind < k.looked+b.lim.Journal/16 {
+	if k.waits != 0 && b.journal.Synced() >= k.waits {
+		k.looked = -1
+	}
+	if k.looked >= 0 && b.journal.Behind() < k.looked+b.lim.Journal/16 {
 		return
 	}
-	need := b.need()
-	b.journal.CutTo(out, min(need, b.journal.Synced()+1))
-	goal := b.goal()
+	b.journal.CutTo(out, min(b.need(), b.journal.Synced()+1))
+	goal := b.journal.Recent(b.lim.Journal / 4)
+	carry := b.journal.Behind() < b.lim.Journal*3/4
+	entries, stores := len(out.Journal), len(out.Stores)
+	under := false // Stores of some log are not Written and Synced yet
 	for slot := range b.parts {
-		p := &b.parts[slot]
-		if p.rep.Log == nil || p.rep.Log.NeedSeq() == 0 || p.rep.Log.NeedSeq() >= goal {
+		l := b.parts[slot].rep.Log
+		if l == nil || l.NeedSeq() == 0 || l.NeedSeq() >= goal {
 			continue
 		}
-		k.cutting = true
-		b.forward(int32(slot), out)
+		first, before := len(out.Journal), l.TailBytes()
+		l.Release(&b.journal, out, b.now, carry)
+		b.tails += l.TailBytes() - before
+		b.noteEntries(int32(slot), out, first)
+		under = under || l.Storing()
 	}
+	k.waits = 0
+	if len(out.Journal) > entries {
+		k.waits = out.Journal[len(out.Journal)-1].Seq
+	}
+	k.cutting = under || k.waits != 0 || len(out.Stores) > stores || k.cutting && b.journal.Synced() < b.journal.Next()-1
 	k.looked = b.journal.Behind()
 }
 
@@ -195,28 +205,6 @@ func (b *Broker) need() env.Seq {
 		}
 	}
 	return need
-}
-
-// goal is where the cut should come to: what lies before it is older than a
-// quarter of the budget.
-func (b *Broker) goal() env.Seq {
-	return b.journal.Before(b.lim.Journal / 4)
-}
-
-// forward makes a log need less of the journal.
-func (b *Broker) forward(slot int32, out *env.Outbox) {
-	l := b.parts[slot].rep.Log
-	first, before := len(out.Journal), l.TailBytes()
-	switch {
-	case l.Unstored() == 0:
-		l.Checkpoint(&b.journal, out)
-	case l.Unstored() <= b.lim.CarryMax && !l.HasOpenSegment() && b.journal.Behind() < b.lim.Journal*3/4:
-		l.Carry(&b.journal, out)
-	default:
-		l.Store(&b.journal, out, b.now)
-	}
-	b.tails += l.TailBytes() - before
-	b.noteEntries(slot, out, first)
 }
 
 // reap frees the slot of a log whose files are gone.

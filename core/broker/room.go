@@ -86,7 +86,7 @@ func (b *Broker) room(w *waiting) bool {
 	size := int64(w.size)
 	return fits(b.journal.Unwritten(), size, b.lim.Unwritten) &&
 		fits(b.tails, size, b.lim.Tails) &&
-		(fits(b.journal.Behind(), size, b.lim.Journal) || !b.keeper.reclaiming(b))
+		(fits(b.journal.Behind(), size, b.lim.Journal) || !b.keeper.cutting)
 }
 
 // share tells whether the connection's own share has room for it.
