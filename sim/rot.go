@@ -1,0 +1,47 @@
+package sim
+
+import "github.com/orrery-log/orrery/core/env"
+
+// rot changes a bit of a synced segment, the same for every read. The log that it
+// belongs to may refuse that range from then on; it must not serve or skip it.
+func (d *disk) rot(draw uint64) bool {
+	r := &roller{d: d.w.dice, p: drawRot, entity: draw}
+	var candidates []*file
+	for _, id := range d.names {
+		if f := d.files[id]; f.synced > 0 && f.trim == nil && d.w.truth.log(id.Topic, id.Partition) != nil {
+			candidates = append(candidates, f)
+		}
+	}
+	if len(candidates) == 0 {
+		return false
+	}
+	f := candidates[r.below(int64(len(candidates)))]
+	d.w.truth.log(f.id.Topic, f.id.Partition).rotten = true
+	if r.chance(200) {
+		f.refused = true
+		return true
+	}
+	f.data[r.below(f.synced)] ^= 1 << r.below(8)
+	return true
+}
+
+// rotJournal damages the payload of a synced entry of the journal that belongs to
+// a client's log, or loses its header; the next start finds out.
+func (d *disk) rotJournal(draw uint64) bool {
+	r := &roller{d: d.w.dice, p: drawRot, entity: draw}
+	j := &d.journal
+	var candidates []env.Seq
+	for s := j.first; s <= j.synced; s++ {
+		if e := &j.entries[s-j.first]; d.w.truth.log(e.Log.Topic, e.Log.Partition) != nil && len(e.Payload) > 0 {
+			candidates = append(candidates, s)
+		}
+	}
+	if len(candidates) == 0 {
+		return false
+	}
+	s := candidates[r.below(int64(len(candidates)))]
+	e := &j.entries[s-j.first]
+	d.w.truth.log(e.Log.Topic, e.Log.Partition).rotten = true
+	j.rotten[s] = true
+	return true
+}
