@@ -1,0 +1,225 @@
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/orrery-log/orrery/core/env"
+)
+
+// survey is what a journal's directory holds. Taking it changes nothing.
+type survey struct {
+	dir   string
+	walk  walk
+	files []journalFile // oldest first
+	torn  bool          // the last file ends in a tear
+	tear  flaw
+	kept  int // bytes of the last file that are kept
+	size  int // bytes of the last file
+	bytes int64
+	temps []string // leftovers that were never complete
+	odd   []string // names that are not ours, or come twice
+	// checkpoints is where each log's last sound checkpoint is.
+	checkpoints map[env.LogID]place
+}
+
+// journalFile is a file of the journal.
+type journalFile struct {
+	name uint64  // its first frame's index
+	seq  env.Seq // no entry in it has a lower Seq
+}
+
+// place is where an entry is.
+type place struct {
+	file uint64
+	at   int64
+	size int
+	seq  env.Seq
+}
+
+func journalName(index uint64) string { return fmt.Sprintf("%020d", index) }
+
+// takeSurvey reads the journal and finds the tear and the damage in it.
+func takeSurvey(dir string) (*survey, error) {
+	s := &survey{dir: dir, checkpoints: map[env.LogID]place{}}
+	names, err := s.list()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		// The tail's pages may be clean and yet not what the medium holds, if an
+		// fsync failed before the last exit: then only the medium tells.
+		if err := dropTail(filepath.Join(dir, journalName(names[len(names)-1]))); err != nil {
+			return nil, err
+		}
+	}
+	if s.walk.journal, err = journalNumber(dir, names); err != nil {
+		return nil, err
+	}
+	var buf []byte
+	for i, name := range names {
+		if name <= s.walk.index {
+			s.odd = append(s.odd, journalName(name))
+			continue
+		}
+		if buf, err = readFile(filepath.Join(dir, journalName(name)), buf); err != nil {
+			return nil, err
+		}
+		s.bytes += int64(len(buf))
+		s.files = append(s.files, journalFile{name: name, seq: s.walk.seq + 1})
+		s.kept, s.size = len(buf), len(buf)
+		if i == len(names)-1 {
+			s.last(name, buf)
+		} else {
+			s.walk.file(name, buf, s.note(name))
+		}
+	}
+	return s, nil
+}
+
+// last goes over the last file twice: first to see where the journal ends, then
+// over what is kept. What the lost part proved and named stays known.
+func (s *survey) last(name uint64, data []byte) {
+	try := s.walk
+	try.flaws = slices.Clone(try.flaws)
+	try.logs = logList{}
+	try.file(name, data, func(int, *frame) {})
+	s.tear, s.torn = try.tear()
+	if s.torn {
+		s.kept = s.tear.pos
+	}
+	s.walk.file(name, data[:s.kept], s.note(name))
+	s.walk.proveAll()
+	s.walk.cut = max(s.walk.cut, try.cut)
+}
+
+// note remembers the checkpoints of a file.
+func (s *survey) note(name uint64) func(pos int, f *frame) {
+	return func(pos int, f *frame) {
+		f.each(func(at int, e env.Entry, lost bool) {
+			if !lost && !e.Damaged && e.Checkpoint {
+				s.checkpoints[e.Log] = place{file: name, at: int64(pos + prefixLen(f.size) + at),
+					size: entryFixed + len(e.Header) + len(e.Payload), seq: e.Seq}
+			}
+		})
+	}
+}
+
+// list sorts the directory's names into journal files, which are numbered by
+// 20 digits, leftovers and strays. The library would take a stray for a segment,
+// and delete files on account of a .START or .END that only its truncations,
+// which are never used here, leave.
+func (s *survey) list() ([]uint64, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []uint64
+	for _, e := range entries {
+		n, err := strconv.ParseUint(e.Name(), 10, 64)
+		switch {
+		case err == nil && n > 0 && journalName(n) == e.Name() && e.Type().IsRegular():
+			names = append(names, n)
+		case strings.HasSuffix(e.Name(), tempTail):
+			s.temps = append(s.temps, e.Name())
+		default:
+			s.odd = append(s.odd, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// journalNumber is the number that the frames bear: that of the first frame
+// found at the head of a file, where no client's bytes can be. 0: there is none.
+func journalNumber(dir string, names []uint64) (uint64, error) {
+	var buf []byte
+	for _, name := range names {
+		var err error
+		if buf, err = readFile(filepath.Join(dir, journalName(name)), buf); err != nil {
+			return 0, err
+		}
+		if _, k := binary.Uvarint(buf); k > 0 {
+			if f, ok := parseFrame(buf[k:]); ok {
+				return f.journal, nil
+			}
+		}
+	}
+	return 0, nil
+}
+
+func drawNumber() uint64 {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(err) // crypto/rand does not fail on supported systems
+	}
+	return binary.BigEndian.Uint64(b[:]) | 1
+}
+
+// repair makes the journal what the survey says: what is kept, synced, then a new
+// empty file, so that the library, which reads only the last file and trusts
+// every byte of it, never meets an old byte. strays is where odd files go.
+func (s *survey) repair(strays string) error {
+	for _, name := range s.temps {
+		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
+			return err
+		}
+	}
+	if err := s.moveOdd(strays); err != nil {
+		return err
+	}
+	if n := len(s.files); n > 0 && s.size > 0 {
+		// Always written anew: an fsync of pages that the kernel holds to be clean
+		// writes nothing, and a rewrite in place could be torn itself.
+		path := filepath.Join(s.dir, journalName(s.files[n-1].name))
+		data, err := readFile(path, nil)
+		if err != nil {
+			return err
+		}
+		if len(data) < s.kept {
+			return fmt.Errorf("%s shrinks while it is read", path)
+		}
+		if err := replaceFile(path, data[:s.kept]); err != nil {
+			return err
+		}
+	}
+	if s.walk.journal == 0 {
+		s.walk.journal = drawNumber()
+	}
+	if n := len(s.files); n > 0 && s.kept == 0 && s.files[n-1].name == s.walk.index+1 {
+		return syncDir(s.dir)
+	}
+	s.files = append(s.files, journalFile{name: s.walk.index + 1, seq: s.walk.seq + 1})
+	return replaceFile(filepath.Join(s.dir, journalName(s.walk.index+1)), nil)
+}
+
+func (s *survey) moveOdd(strays string) error {
+	if len(s.odd) == 0 {
+		return nil
+	}
+	if err := makeDir(strays); err != nil {
+		return err
+	}
+	for _, name := range s.odd {
+		to := filepath.Join(strays, name)
+		for i := 1; ; i++ {
+			if _, err := os.Lstat(to); os.IsNotExist(err) {
+				break
+			}
+			to = filepath.Join(strays, fmt.Sprintf("%s.%d", name, i))
+		}
+		if err := os.Rename(filepath.Join(s.dir, name), to); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(strays); err != nil {
+		return err
+	}
+	return syncDir(s.dir)
+}
