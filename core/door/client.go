@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/orrery-log/orrery/core/env"
 )
 
 // EncodeRequest appends the whole frame of a client's request to dst, size
@@ -43,7 +45,7 @@ func DecodeResponse(frame []byte, key, version int16) (correlation int32, resp k
 		return correlation, nil, fmt.Errorf("a response to the unknown API key %d", key)
 	}
 	resp.SetVersion(version)
-	if key == int16(kmsg.ApiVersions) && len(frame) >= 2 && binary.BigEndian.Uint16(frame) == unsupportedVersion {
+	if key == int16(kmsg.ApiVersions) && len(frame) >= 2 && int16(binary.BigEndian.Uint16(frame)) == env.UnsupportedVersion {
 		resp.SetVersion(0)
 	}
 	if flexibleHeader(key, resp.IsFlexible()) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/record"
 )
 
@@ -97,7 +98,7 @@ func TestApiVersionsOfAnyVersionIsAnswered(t *testing.T) {
 
 func TestUnsupportedApiVersionsIsAnsweredInVersionZero(t *testing.T) {
 	resp := kmsg.NewPtrApiVersionsResponse()
-	resp.ErrorCode = unsupportedVersion
+	resp.ErrorCode = env.UnsupportedVersion
 	key := kmsg.NewApiVersionsResponseApiKey()
 	key.ApiKey, key.MaxVersion = 18, 5
 	resp.ApiKeys = append(resp.ApiKeys, key)
@@ -106,7 +107,7 @@ func TestUnsupportedApiVersionsIsAnsweredInVersionZero(t *testing.T) {
 
 	_, got, err := DecodeResponse(want[4:], 18, 3)
 	require.NoError(t, err)
-	require.Equal(t, int16(unsupportedVersion), got.(*kmsg.ApiVersionsResponse).ErrorCode)
+	require.Equal(t, env.UnsupportedVersion, got.(*kmsg.ApiVersionsResponse).ErrorCode)
 
 	resp.ErrorCode = 42 // a bad client software name: the layout of its own version
 	require.Equal(t, []byte{0, 0, 0, 19, 0, 0, 0, 77, 0, 42, 2, 0, 18, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0}, Seal(nil, Header{18, 3, 77}, resp))

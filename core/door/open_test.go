@@ -48,7 +48,7 @@ func TestSoundBatchesAreDescribed(t *testing.T) {
 		require.Equal(t, Header{Key: 0, Version: 11, Correlation: 7}, h)
 		require.Equal(t, "client", r.ClientID)
 		require.Len(t, r.Batches, 2)
-		want := env.BatchInfo{Codec: c, Count: 4, FirstTime: 1000, MaxTime: 3000, MaxTimeAt: 1, Keyless: true}
+		want := env.BatchInfo{Codec: c, Count: 4, FirstTime: 1000, MinTime: 1000, MaxTime: 3000, MaxTimeAt: 1, Keyless: true}
 		require.Equal(t, want, r.Batches[0])
 		require.Equal(t, want, r.Batches[1], "bytes behind a batch are dropped")
 		for _, p := range r.Body.(*kmsg.ProduceRequest).Topics[0].Partitions {

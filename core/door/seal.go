@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/orrery-log/orrery/core/env"
 )
 
 // Seal appends the whole frame of a response to dst, size prefix included. It
@@ -30,12 +32,10 @@ func Seal(dst []byte, h Header, resp kmsg.Response) []byte {
 	return dst
 }
 
-const unsupportedVersion = 35
-
 // layout is the version a response is written in. A client whose ApiVersions
 // version is unknown here can read the answer only in version 0.
 func layout(h Header, resp kmsg.Response) int16 {
-	if v, ok := resp.(*kmsg.ApiVersionsResponse); ok && v.ErrorCode == unsupportedVersion {
+	if v, ok := resp.(*kmsg.ApiVersionsResponse); ok && v.ErrorCode == env.UnsupportedVersion {
 		return 0
 	}
 	return h.Version

@@ -3,20 +3,13 @@ package door
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/record"
 	"github.com/orrery-log/orrery/core/record/codec"
-)
-
-// The error codes that refuse a batch.
-const (
-	corruptMessage         = 2
-	messageTooLarge        = 10
-	unsupportedCompression = 76
-	invalidRecord          = 87
 )
 
 // verifyProduce verifies the records of each partition, in request order, and
@@ -33,13 +26,22 @@ func (s *Scratch) verifyProduce(req *kmsg.ProduceRequest, l Limits) []env.BatchI
 			p := &partitions[j]
 			info := s.verifyProduced(p.Records, req.Version, l)
 			if info.Fault == 0 {
-				size := int(record.Batch(p.Records).Length()) + 12
-				p.Records = p.Records[:size:size]
+				p.Records = asItIs(p.Records, info)
 			}
 			infos = append(infos, info)
 		}
 	}
 	return infos
+}
+
+// asItIs cuts data to its one batch and corrects the largest timestamp in its
+// header, which readers and retention trust. Kafka does both.
+func asItIs(data []byte, info env.BatchInfo) record.Batch {
+	b, _, _ := record.Next(data)
+	if b.MaxTimestamp() != info.MaxTime {
+		b.SetMaxTimestamp(info.MaxTime)
+	}
+	return b
 }
 
 // verifyProduced judges what a producer sent for one partition: exactly one
@@ -49,25 +51,23 @@ func (s *Scratch) verifyProduced(data []byte, version int16, l Limits) env.Batch
 	switch {
 	case info.Fault != 0:
 		return info
-	case b == nil && len(data) > 0:
-		return refuse(corruptMessage, "%d bytes that are no whole batch", len(data))
 	case b == nil:
-		return refuse(invalidRecord, "no record batch")
+		return refuse(env.InvalidRecord, "no whole record batch in %d bytes", len(data))
 	case b.Magic() != 2:
-		return refuse(invalidRecord, "magic %d, only 2 is taken", b.Magic())
+		return refuse(env.InvalidRecord, "magic %d, only 2 is taken", b.Magic())
 	case len(b) < record.HeaderSize:
-		return refuse(corruptMessage, "a batch of %d bytes", len(b))
+		return refuse(env.CorruptMessage, "a batch of %d bytes", len(b))
 	case b.Codec() == env.Zstd && version < 7:
-		return refuse(unsupportedCompression, "zstd needs Produce 7")
+		return refuse(env.UnsupportedCompressionType, "zstd needs Produce 7")
 	}
 	switch second, _, info := cut(rest); {
 	case info.Fault != 0:
 		return info
 	case second != nil:
-		return refuse(invalidRecord, "more than one batch")
+		return refuse(env.InvalidRecord, "more than one batch")
 	}
 	if !b.Sound() {
-		return refuse(corruptMessage, "the checksum is %08x, the bytes have %08x", b.CRC(), record.CRC(b[21:]))
+		return refuse(env.CorruptMessage, "the checksum is %08x, the bytes have %08x", b.CRC(), record.CRC(b[21:]))
 	}
 	if info := producerHeader(b); info.Fault != 0 {
 		return info
@@ -99,13 +99,13 @@ func (s *Scratch) VerifyBatches(dst []env.BatchInfo, data []byte, l Limits) []en
 func (s *Scratch) verifyStored(b record.Batch, l Limits) env.BatchInfo {
 	switch {
 	case b.Magic() != 2:
-		return refuse(invalidRecord, "magic %d, only 2 is taken", b.Magic())
+		return refuse(env.InvalidRecord, "magic %d, only 2 is taken", b.Magic())
 	case len(b) < record.HeaderSize:
-		return refuse(corruptMessage, "a batch of %d bytes", len(b))
+		return refuse(env.CorruptMessage, "a batch of %d bytes", len(b))
 	case !b.Sound():
-		return refuse(corruptMessage, "the checksum is %08x, the bytes have %08x", b.CRC(), record.CRC(b[21:]))
+		return refuse(env.CorruptMessage, "the checksum is %08x, the bytes have %08x", b.CRC(), record.CRC(b[21:]))
 	case b.BaseOffset() < 0 || b.Count() < 0 || b.LastOffsetDelta() < 0 || int64(b.Count()) > int64(b.LastOffsetDelta())+1:
-		return refuse(invalidRecord, "%d records from offset %d with a last offset delta of %d", b.Count(), b.BaseOffset(), b.LastOffsetDelta())
+		return refuse(env.InvalidRecord, "%d records from offset %d with a last offset delta of %d", b.Count(), b.BaseOffset(), b.LastOffsetDelta())
 	}
 	return s.walk(b, l, stored)
 }
@@ -122,14 +122,14 @@ func cut(data []byte) (b record.Batch, rest []byte, info env.BatchInfo) {
 		return nil, nil, info
 	}
 	length := int64(int32(binary.BigEndian.Uint32(data[8:])))
-	if length < smallest {
-		return nil, nil, refuse(corruptMessage, "a batch length of %d", length)
+	if length < smallest || length > math.MaxInt32-lengthEnd {
+		return nil, nil, refuse(env.CorruptMessage, "a batch length of %d", length)
 	}
 	if len(data) < magicEnd {
 		return nil, nil, info
 	}
 	if magic := int8(data[16]); magic < 0 || magic > 2 {
-		return nil, nil, refuse(corruptMessage, "magic %d", magic)
+		return nil, nil, refuse(env.CorruptMessage, "magic %d", magic)
 	}
 	size := length + lengthEnd
 	if size > int64(len(data)) {
@@ -145,21 +145,21 @@ const deleteHorizon = 0x40
 func producerHeader(b record.Batch) env.BatchInfo {
 	switch {
 	case b.BaseOffset() != 0:
-		return refuse(invalidRecord, "a base offset of %d", b.BaseOffset())
+		return refuse(env.InvalidRecord, "a base offset of %d", b.BaseOffset())
 	case b.Count() <= 0:
-		return refuse(invalidRecord, "%d records", b.Count())
+		return refuse(env.InvalidRecord, "%d records", b.Count())
 	case int64(b.LastOffsetDelta())+1 != int64(b.Count()):
-		return refuse(invalidRecord, "%d records and a last offset delta of %d", b.Count(), b.LastOffsetDelta())
+		return refuse(env.InvalidRecord, "%d records and a last offset delta of %d", b.Count(), b.LastOffsetDelta())
 	case b.Control():
-		return refuse(invalidRecord, "a control batch from a client")
+		return refuse(env.InvalidRecord, "a control batch from a client")
 	case b.Attributes()&deleteHorizon != 0:
-		return refuse(invalidRecord, "a delete horizon from a client")
+		return refuse(env.InvalidRecord, "a delete horizon from a client")
 	case b.Idempotent() && b.BaseSequence() < 0:
-		return refuse(invalidRecord, "producer id %d without a sequence", b.ProducerID())
+		return refuse(env.InvalidRecord, "producer id %d without a sequence", b.ProducerID())
 	case b.Idempotent() && b.ProducerEpoch() < 0:
-		return refuse(invalidRecord, "producer id %d without an epoch", b.ProducerID())
+		return refuse(env.InvalidRecord, "producer id %d without an epoch", b.ProducerID())
 	case b.Transactional() && !b.Idempotent():
-		return refuse(invalidRecord, "a transaction without a producer id")
+		return refuse(env.InvalidRecord, "a transaction without a producer id")
 	}
 	return env.BatchInfo{}
 }
@@ -174,16 +174,16 @@ const (
 
 // walk reads the records themselves and gathers what the broker needs to know.
 func (s *Scratch) walk(b record.Batch, l Limits, from origin) env.BatchInfo {
-	info := env.BatchInfo{Codec: b.Codec(), Count: b.Count(), MaxTime: -1, Transaction: b.Transactional()}
+	info := env.BatchInfo{Codec: b.Codec(), Count: b.Count(), MinTime: -1, MaxTime: -1, Transaction: b.Transactional()}
 	defer s.codec.Release()
 	walk := s.codec.Records(b.Codec(), b.Records(), b.Count(), l.Decompressed)
 	last := int32(-1)
 	for i := int32(0); walk.Next(); i++ {
 		if from == produced && walk.OffsetDelta != i {
-			return refuse(invalidRecord, "record %d has offset delta %d", i, walk.OffsetDelta)
+			return refuse(env.InvalidRecord, "record %d has offset delta %d", i, walk.OffsetDelta)
 		}
 		if walk.OffsetDelta <= last || walk.OffsetDelta > b.LastOffsetDelta() {
-			return refuse(invalidRecord, "offset delta %d after %d in a batch up to %d", walk.OffsetDelta, last, b.LastOffsetDelta())
+			return refuse(env.InvalidRecord, "offset delta %d after %d in a batch up to %d", walk.OffsetDelta, last, b.LastOffsetDelta())
 		}
 		last = walk.OffsetDelta
 		t := b.FirstTimestamp() + walk.TimeDelta
@@ -195,6 +195,9 @@ func (s *Scratch) walk(b record.Batch, l Limits, from origin) env.BatchInfo {
 		}
 		if t > info.MaxTime {
 			info.MaxTime, info.MaxTimeAt = t, walk.OffsetDelta
+		}
+		if t != -1 && (info.MinTime == -1 || t < info.MinTime) {
+			info.MinTime = t
 		}
 		info.Keyless = info.Keyless || walk.Keyless
 	}
@@ -208,11 +211,11 @@ func (s *Scratch) walk(b record.Batch, l Limits, from origin) env.BatchInfo {
 func faultCode(f codec.Fault) int16 {
 	switch f {
 	case codec.Short, codec.Shape:
-		return invalidRecord
+		return env.InvalidRecord
 	case codec.Corrupt:
-		return corruptMessage
+		return env.CorruptMessage
 	case codec.Huge:
-		return messageTooLarge
+		return env.MessageTooLarge
 	default:
 		panic(fmt.Sprintf("door: a walk ended with fault %d", f))
 	}

@@ -41,7 +41,15 @@ func plainBatch(count int32, records ...byte) record.Batch {
 	return with(b, func(b record.Batch) { put32(57, count)(b); put32(23, count-1)(b) })
 }
 
-func TestEveryFaultHasItsCode(t *testing.T) {
+// faultCase is one way a producer's bytes for a partition can be, and the code it gets.
+type faultCase struct {
+	name    string
+	version int16
+	data    []byte
+	want    int16
+}
+
+func faultCases() []faultCase {
 	sound := record.Build(record.NoProducer(), sampleRecords())
 	idempotent := func(transactional bool) record.Batch {
 		return record.Build(record.Spec{Epoch: -1, ProducerID: 7, Transactional: transactional}, sampleRecords())
@@ -53,76 +61,76 @@ func TestEveryFaultHasItsCode(t *testing.T) {
 	}
 	framedBadBlock := append(codec.Compress(env.Snappy, nil), 0, 0, 0, 4, 9, 9, 9, 9)
 	huge := s2.EncodeSnappy(nil, make([]byte, 3<<20))
-	for _, c := range []struct {
-		name    string
-		version int16
-		data    []byte
-		want    int16
-	}{
-		{"null records", 11, nil, invalidRecord},
-		{"no bytes", 11, []byte{}, invalidRecord},
-		{"a wrong checksum", 11, unsealed(func(b record.Batch) { b[len(b)-1]++ }), corruptMessage},
-		{"a checksum field that is wrong", 11, unsealed(func(b record.Batch) { b[17]++ }), corruptMessage},
-		{"magic 3", 11, unsealed(func(b record.Batch) { b[16] = 3 }), corruptMessage},
-		{"magic -1", 11, unsealed(func(b record.Batch) { b[16] = 0xff }), corruptMessage},
-		{"magic 0", 11, unsealed(func(b record.Batch) { b[16] = 0 }), invalidRecord},
-		{"magic 1", 11, unsealed(func(b record.Batch) { b[16] = 1 }), invalidRecord},
-		{"a length beyond the bytes", 11, unsealed(put32(8, int32(len(sound)))), corruptMessage},
-		{"an absurd length", 11, unsealed(put32(8, 1<<31-1)), corruptMessage},
-		{"a negative length", 11, unsealed(put32(8, -1)), corruptMessage},
-		{"a length of 13", 11, unsealed(put32(8, 13)), corruptMessage},
-		{"a length short of a header", 11, unsealed(put32(8, 48)), corruptMessage},
-		{"a length short of the records", 11, unsealed(put32(8, int32(len(sound)-13))), corruptMessage},
-		{"eleven bytes", 11, sound[:11], corruptMessage},
-		{"half a batch", 11, sound[:len(sound)/2], corruptMessage},
-		{"two batches", 11, append(bytes.Clone(sound), sound...), invalidRecord},
-		{"a broken batch behind", 11, append(bytes.Clone(sound), unsealed(put32(8, 1))...), corruptMessage},
-		{"a base offset", 11, with(sound, put64(0, 1)), invalidRecord},
-		{"no records", 11, with(sound, func(b record.Batch) { put32(57, 0)(b); put32(23, -1)(b) }), invalidRecord},
-		{"a negative count", 11, with(sound, put32(57, -1)), invalidRecord},
-		{"a count above the last offset delta", 11, with(sound, put32(57, 5)), invalidRecord},
-		{"a last offset delta above the count", 11, with(sound, put32(23, 4)), invalidRecord},
-		{"the largest last offset delta", 11, with(sound, put32(23, 1<<31-1)), invalidRecord},
-		{"more records announced than there are", 11, with(sound, func(b record.Batch) { put32(57, 5)(b); put32(23, 4)(b) }), invalidRecord},
-		{"fewer records announced than there are", 11, with(sound, func(b record.Batch) { put32(57, 3)(b); put32(23, 2)(b) }), invalidRecord},
-		{"the control bit", 11, with(sound, put16(21, 0x20)), invalidRecord},
-		{"the delete horizon bit", 11, with(sound, put16(21, 0x40)), invalidRecord},
-		{"a producer id without a sequence", 11, with(idempotent(false), put32(53, -1)), invalidRecord},
-		{"a producer id without an epoch", 11, with(idempotent(false), put16(51, -1)), invalidRecord},
-		{"a transaction without a producer id", 11, with(sound, put16(21, 0x10)), invalidRecord},
+	return []faultCase{
+		{"null records", 11, nil, env.InvalidRecord},
+		{"no bytes", 11, []byte{}, env.InvalidRecord},
+		{"a wrong checksum", 11, unsealed(func(b record.Batch) { b[len(b)-1]++ }), env.CorruptMessage},
+		{"a checksum field that is wrong", 11, unsealed(func(b record.Batch) { b[17]++ }), env.CorruptMessage},
+		{"magic 3", 11, unsealed(func(b record.Batch) { b[16] = 3 }), env.CorruptMessage},
+		{"magic -1", 11, unsealed(func(b record.Batch) { b[16] = 0xff }), env.CorruptMessage},
+		{"magic 0", 11, unsealed(func(b record.Batch) { b[16] = 0 }), env.InvalidRecord},
+		{"magic 1", 11, unsealed(func(b record.Batch) { b[16] = 1 }), env.InvalidRecord},
+		{"a length beyond the bytes", 11, unsealed(put32(8, int32(len(sound)))), env.InvalidRecord},
+		{"an absurd length", 11, unsealed(put32(8, 1<<31-1)), env.CorruptMessage},
+		{"a negative length", 11, unsealed(put32(8, -1)), env.CorruptMessage},
+		{"a length of 13", 11, unsealed(put32(8, 13)), env.CorruptMessage},
+		{"a length short of a header", 11, unsealed(put32(8, 48)), env.CorruptMessage},
+		{"a length short of the records", 11, unsealed(put32(8, int32(len(sound)-13))), env.CorruptMessage},
+		{"eleven bytes", 11, sound[:11], env.InvalidRecord},
+		{"half a batch", 11, sound[:len(sound)/2], env.InvalidRecord},
+		{"two batches", 11, append(bytes.Clone(sound), sound...), env.InvalidRecord},
+		{"a broken batch behind", 11, append(bytes.Clone(sound), unsealed(put32(8, 1))...), env.CorruptMessage},
+		{"a base offset", 11, with(sound, put64(0, 1)), env.InvalidRecord},
+		{"no records", 11, with(sound, func(b record.Batch) { put32(57, 0)(b); put32(23, -1)(b) }), env.InvalidRecord},
+		{"a negative count", 11, with(sound, put32(57, -1)), env.InvalidRecord},
+		{"a count above the last offset delta", 11, with(sound, put32(57, 5)), env.InvalidRecord},
+		{"a last offset delta above the count", 11, with(sound, put32(23, 4)), env.InvalidRecord},
+		{"the largest last offset delta", 11, with(sound, put32(23, 1<<31-1)), env.InvalidRecord},
+		{"more records announced than there are", 11, with(sound, func(b record.Batch) { put32(57, 5)(b); put32(23, 4)(b) }), env.InvalidRecord},
+		{"fewer records announced than there are", 11, with(sound, func(b record.Batch) { put32(57, 3)(b); put32(23, 2)(b) }), env.InvalidRecord},
+		{"the control bit", 11, with(sound, put16(21, 0x20)), env.InvalidRecord},
+		{"the delete horizon bit", 11, with(sound, put16(21, 0x40)), env.InvalidRecord},
+		{"a producer id without a sequence", 11, with(idempotent(false), put32(53, -1)), env.InvalidRecord},
+		{"a producer id without an epoch", 11, with(idempotent(false), put16(51, -1)), env.InvalidRecord},
+		{"a transaction without a producer id", 11, with(sound, put16(21, 0x10)), env.InvalidRecord},
 		{"a transaction", 11, idempotent(true), 0},
 		{"an idempotent batch", 11, idempotent(false), 0},
 		{"the append time bit", 11, with(sound, put16(21, 0x08)), 0},
 		{"a leader epoch", 11, with(sound, put32(12, 5)), 0},
 		{"undefined attributes", 11, with(sound, put16(21, 0x100)), 0},
-		{"zstd before Produce 7", 6, compressed(env.Zstd, sound), unsupportedCompression},
+		{"zstd before Produce 7", 6, compressed(env.Zstd, sound), env.UnsupportedCompressionType},
 		{"zstd since Produce 7", 7, compressed(env.Zstd, sound), 0},
 		{"lz4 in Produce 3", 3, compressed(env.LZ4, sound), 0},
-		{"codec 5", 11, with(sound, put16(21, 5)), corruptMessage},
-		{"codec 7", 11, with(sound, put16(21, 7)), corruptMessage},
-		{"gzip that is none", 11, with(sound, put16(21, int16(env.Gzip))), corruptMessage},
-		{"snappy that is none", 11, with(sound, put16(21, int16(env.Snappy))), corruptMessage},
-		{"lz4 that is none", 11, with(sound, put16(21, int16(env.LZ4))), corruptMessage},
-		{"zstd that is none", 11, with(sound, put16(21, int16(env.Zstd))), corruptMessage},
-		{"a broken framed block", 11, sound.WithRecords(env.Snappy, framedBadBlock), corruptMessage},
-		{"an offset delta twice", 11, plainBatch(2, 12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 0, 1, 1, 0), invalidRecord},
-		{"offset deltas with a gap", 11, plainBatch(2, 12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 4, 1, 1, 0), invalidRecord},
-		{"offset deltas from 1", 11, plainBatch(1, 12, 0, 0, 2, 1, 1, 0), invalidRecord},
+		{"codec 5", 11, with(sound, put16(21, 5)), env.CorruptMessage},
+		{"codec 7", 11, with(sound, put16(21, 7)), env.CorruptMessage},
+		{"gzip that is none", 11, with(sound, put16(21, int16(env.Gzip))), env.CorruptMessage},
+		{"snappy that is none", 11, with(sound, put16(21, int16(env.Snappy))), env.CorruptMessage},
+		{"lz4 that is none", 11, with(sound, put16(21, int16(env.LZ4))), env.CorruptMessage},
+		{"zstd that is none", 11, with(sound, put16(21, int16(env.Zstd))), env.CorruptMessage},
+		{"a broken framed block", 11, sound.WithRecords(env.Snappy, framedBadBlock), env.CorruptMessage},
+		{"an offset delta twice", 11, plainBatch(2, 12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 0, 1, 1, 0), env.InvalidRecord},
+		{"offset deltas with a gap", 11, plainBatch(2, 12, 0, 0, 0, 1, 1, 0, 12, 0, 0, 4, 1, 1, 0), env.InvalidRecord},
+		{"offset deltas from 1", 11, plainBatch(1, 12, 0, 0, 2, 1, 1, 0), env.InvalidRecord},
 		{"one record with null key and value", 11, plainBatch(1, 12, 0, 0, 0, 1, 1, 0), 0},
-		{"a record of negative length", 11, plainBatch(1, 1, 0, 0, 0, 1, 1, 0), invalidRecord},
-		{"a record longer than its fields", 11, plainBatch(1, 14, 0, 0, 0, 1, 1, 0, 0), invalidRecord},
-		{"a record shorter than its fields", 11, plainBatch(1, 10, 0, 0, 0, 1, 1, 0), invalidRecord},
-		{"a record longer than the batch", 11, plainBatch(1, 100, 0, 0, 0, 1, 1, 0), invalidRecord},
-		{"bytes behind the last record", 11, plainBatch(1, 12, 0, 0, 0, 1, 1, 0, 0), invalidRecord},
-		{"a key length of -2", 11, plainBatch(1, 12, 0, 0, 0, 3, 1, 0), invalidRecord},
-		{"a negative header count", 11, plainBatch(1, 12, 0, 0, 0, 1, 1, 1), invalidRecord},
-		{"a header with a null key", 11, plainBatch(1, 16, 0, 0, 0, 1, 1, 2, 1, 1), invalidRecord},
+		{"a record of negative length", 11, plainBatch(1, 1, 0, 0, 0, 1, 1, 0), env.InvalidRecord},
+		{"a record longer than its fields", 11, plainBatch(1, 14, 0, 0, 0, 1, 1, 0, 0), env.InvalidRecord},
+		{"a record shorter than its fields", 11, plainBatch(1, 10, 0, 0, 0, 1, 1, 0), env.InvalidRecord},
+		{"a record longer than the batch", 11, plainBatch(1, 100, 0, 0, 0, 1, 1, 0), env.InvalidRecord},
+		{"bytes behind the last record", 11, plainBatch(1, 12, 0, 0, 0, 1, 1, 0, 0), env.InvalidRecord},
+		{"a key length of -2", 11, plainBatch(1, 12, 0, 0, 0, 3, 1, 0), env.InvalidRecord},
+		{"a negative header count", 11, plainBatch(1, 12, 0, 0, 0, 1, 1, 1), env.InvalidRecord},
+		{"a header with a null key", 11, plainBatch(1, 16, 0, 0, 0, 1, 1, 2, 1, 1), env.InvalidRecord},
 		{"a header with a null value", 11, plainBatch(1, 16, 0, 0, 0, 1, 1, 2, 0, 1), 0},
-		{"more headers than bytes", 11, plainBatch(1, 14, 0, 0, 0, 1, 1, 100, 0), invalidRecord},
-		{"an endless varint", 11, plainBatch(1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255), corruptMessage},
-		{"an endless varlong", 11, plainBatch(1, 24, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255), corruptMessage},
-		{"a block larger than may be held", 11, sound.WithRecords(env.Snappy, huge), messageTooLarge},
-	} {
+		{"more headers than bytes", 11, plainBatch(1, 14, 0, 0, 0, 1, 1, 100, 0), env.InvalidRecord},
+		{"an endless varint", 11, plainBatch(1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255), env.CorruptMessage},
+		{"an endless varlong", 11, plainBatch(1, 24, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255), env.CorruptMessage},
+		{"a block larger than may be held", 11, sound.WithRecords(env.Snappy, huge), env.MessageTooLarge},
+	}
+}
+
+func TestEveryFaultHasItsCode(t *testing.T) {
+	sound := record.Build(record.NoProducer(), sampleRecords())
+	for _, c := range faultCases() {
 		l := DefaultLimits()
 		l.Decompressed = 2 << 20
 		_, r, err := Open(produceFrame(c.version, sound, c.data, sound), l)
@@ -140,6 +148,17 @@ func TestAppendTimeBatchesOfClientsAreReadByTheirOwnClock(t *testing.T) {
 	_, r, err := Open(produceFrame(11, b), DefaultLimits())
 	require.NoError(t, err)
 	require.Equal(t, int64(1000), r.Batches[0].FirstTime, "the bit will be cleared, and then the records' own times count")
+}
+
+// What readers and retention trust is the header, so it is put right, as Kafka does.
+func TestAWrongLargestTimestampIsCorrected(t *testing.T) {
+	right := record.Build(record.NoProducer(), sampleRecords())
+	for _, wrong := range []int64{-1, 5, 1 << 60} {
+		_, r, err := Open(produceFrame(11, with(right, put64(35, wrong))), DefaultLimits())
+		require.NoError(t, err)
+		require.Zero(t, r.Batches[0].Fault)
+		require.Equal(t, []byte(right), r.Body.(*kmsg.ProduceRequest).Topics[0].Partitions[0].Records)
+	}
 }
 
 // anyRecords draws what a producer may send.
@@ -162,10 +181,13 @@ func TestAnyProducersBatchIsTakenAndDescribed(t *testing.T) {
 		records := anyRecords(t)
 		c := env.Codec(rapid.IntRange(0, 4).Draw(t, "codec"))
 		b := compressed(c, record.Build(record.NoProducer(), records))
-		want := env.BatchInfo{Codec: c, Count: int32(len(records)), FirstTime: records[0].Time, MaxTime: -1}
+		want := env.BatchInfo{Codec: c, Count: int32(len(records)), FirstTime: records[0].Time, MinTime: -1, MaxTime: -1}
 		for i, r := range records {
 			if r.Time > want.MaxTime {
 				want.MaxTime, want.MaxTimeAt = r.Time, int32(i)
+			}
+			if r.Time != -1 && (want.MinTime == -1 || r.Time < want.MinTime) {
+				want.MinTime = r.Time
 			}
 			want.Keyless = want.Keyless || r.Key == nil
 		}
@@ -228,11 +250,14 @@ func checkTaken(t require.TestingT, data []byte, info env.BatchInfo) {
 	}
 	records, ok := record.Parse(b, plain)
 	require.True(t, ok)
-	want := env.BatchInfo{Codec: b.Codec(), Count: int32(len(records)), FirstTime: records[0].Time, MaxTime: -1, Transaction: b.Transactional()}
+	want := env.BatchInfo{Codec: b.Codec(), Count: int32(len(records)), FirstTime: records[0].Time, MinTime: -1, MaxTime: -1, Transaction: b.Transactional()}
 	for i, r := range records {
 		require.Equal(t, int64(i), r.Offset)
 		if r.Time > want.MaxTime {
 			want.MaxTime, want.MaxTimeAt = r.Time, int32(i)
+		}
+		if r.Time != -1 && (want.MinTime == -1 || r.Time < want.MinTime) {
+			want.MinTime = r.Time
 		}
 		want.Keyless = want.Keyless || r.Key == nil
 	}
@@ -247,7 +272,7 @@ func TestStoredBatchesAreVerifiedBackToBack(t *testing.T) {
 		b := compressed(env.Codec(i), record.Build(record.NoProducer(), sampleRecords()))
 		b.Place(int64(100*i), 3)
 		data = append(data, b...)
-		want = append(want, env.BatchInfo{Codec: env.Codec(i), Count: 4, FirstTime: 1000, MaxTime: 3000, MaxTimeAt: 1, Keyless: true})
+		want = append(want, env.BatchInfo{Codec: env.Codec(i), Count: 4, FirstTime: 1000, MinTime: 1000, MaxTime: 3000, MaxTimeAt: 1, Keyless: true})
 	}
 	require.Equal(t, want, s.VerifyBatches(nil, data, DefaultLimits()))
 	require.Equal(t, want[:2], s.VerifyBatches(nil, data[:len(data)-1], DefaultLimits()), "the last one is torn")
@@ -258,20 +283,20 @@ func TestStoredBatchesAreVerifiedBackToBack(t *testing.T) {
 	control := with(plainBatch(1, 12, 0, 0, 0, 1, 1, 0), put16(21, 0x20))
 	got := s.VerifyBatches(nil, bytes.Join([][]byte{gaps, stamped, empty, control}, nil), DefaultLimits())
 	require.Equal(t, []env.BatchInfo{
-		{Count: 2, FirstTime: 1, MaxTime: 3, MaxTimeAt: 5, Keyless: true},
-		{Count: 2, FirstTime: 1, MaxTime: 1, MaxTimeAt: 1, Keyless: true},
-		{MaxTime: -1},
-		{Count: 1, FirstTime: 1, MaxTime: 1, Keyless: true},
+		{Count: 2, FirstTime: 1, MinTime: 1, MaxTime: 3, MaxTimeAt: 5, Keyless: true},
+		{Count: 2, FirstTime: 1, MinTime: 1, MaxTime: 1, MaxTimeAt: 1, Keyless: true},
+		{MinTime: -1, MaxTime: -1},
+		{Count: 1, FirstTime: 1, MinTime: 1, MaxTime: 1, Keyless: true},
 	}, got)
 
 	broken := append(bytes.Clone(data), data...)
 	broken[len(data)+90]++
 	infos := s.VerifyBatches(nil, broken, DefaultLimits())
 	require.Len(t, infos, 4, "what follows a fault is not looked at")
-	require.Equal(t, int16(corruptMessage), infos[3].Fault)
+	require.Equal(t, env.CorruptMessage, infos[3].Fault)
 
 	backwards := with(plainBatch(2, 12, 0, 0, 10, 1, 1, 0, 12, 0, 4, 2, 1, 1, 0), put32(23, 9))
-	require.Equal(t, int16(invalidRecord), s.VerifyBatches(nil, backwards, DefaultLimits())[0].Fault)
+	require.Equal(t, (env.InvalidRecord), s.VerifyBatches(nil, backwards, DefaultLimits())[0].Fault)
 }
 
 func TestAProduceHasOneBatchInfoForEachPartition(t *testing.T) {

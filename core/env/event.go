@@ -192,6 +192,7 @@ type BatchInfo struct {
 	Codec       Codec
 	Count       int32 // records in the batch
 	FirstTime   int64 // timestamp of the first record, ms
+	MinTime     int64 // the smallest of its records' timestamps that are not -1, ms; -1: none
 	MaxTime     int64 // the largest timestamp of its records, ms; -1: none
 	MaxTimeAt   int32 // offset delta of the first record that has MaxTime
 	Keyless     bool  // some record has a null key (refused on compacted topics)
