@@ -19,3 +19,15 @@ func (l *Log) Available(from, limit, upTo int64) int64 {
 	}
 	return sum
 }
+
+// EpochAt is the leader epoch of the record at offset; at the end, of the last one.
+func (l *Log) EpochAt(offset int64) int32 { return l.epochs.at(offset) }
+
+// HasOpenSegment tells whether a Store needs no new file.
+func (l *Log) HasOpenSegment() bool {
+	n := len(l.segments)
+	return n > 0 && l.segments[n-1].state == open
+}
+
+// Storing tells whether records are in a Store that is not Written yet.
+func (l *Log) Storing() bool { return l.tail.bytes > l.tail.unstored }

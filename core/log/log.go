@@ -27,10 +27,11 @@ type Log struct {
 	storePiece, indexEvery, checkEvery, carryMax int64
 	window                                       int // batches remembered for each producer
 
-	start   int64 // first offset that may be read; start <= end
-	end     int64 // the next offset
-	written int64 // records before it are Written in the journal
-	synced  int64 // records before it are Synced; start <= synced <= written <= end
+	start    int64   // first offset that may be read; start <= end
+	startSeq env.Seq // the entry that moved it in this life
+	end      int64   // the next offset
+	written  int64   // records before it are Written in the journal
+	synced   int64   // records before it are Synced; start <= synced <= written <= end
 
 	epochs    epochs
 	producers map[int64]producer
@@ -41,15 +42,19 @@ type Log struct {
 	segments []segment // by offset; the last may be open, at most one waits behind it
 	dying    []segment // given up; dropped when the entry that gives them up is Synced and nobody uses them
 	want     bool      // Store was asked and waits for a segment to open
+	hurry    bool      // the cut waits for what Store writes
 
 	check   checkpointing
 	damage  damage
 	recent  []position // where recent reads ended
 	turn    int        // of recent, which is replaced next
 	removed env.Seq    // the Drop entry; 0: none
+	gone    bool       // it is Synced and every file is dropped
 
-	recovering bool  // before Recovered: nothing may be journaled
-	refilled   int64 // recovery: records before it are stored or in the tail
+	recovering bool    // before Recovered: nothing may be journaled
+	refilled   int64   // recovery: records before it are stored, in the tail, or lost
+	lastSeen   env.Seq // recovery: the last entry replayed
+	lostBefore env.Seq // recovery: an entry from here on shows that nothing is missing
 }
 
 // New is the log of a partition that begins now.
@@ -107,10 +112,7 @@ func (l *Log) Append(j *journal.Journal, out *env.Outbox, now env.Now, b record.
 	b.Place(base, epoch)
 	h := describe(b, info, now.WallMillis())
 	h.Fresh = l.producerIsFresh(&h)
-	seq = j.Append(out, env.Entry{
-		Log: l.id, Sync: !l.s.Relaxed,
-		Header: j.Keep(h.AppendTo(j.Header())), Payload: b,
-	})
+	seq = l.journal(j, out, env.Entry{Sync: !l.s.Relaxed, Header: j.Keep(h.AppendTo(j.Header())), Payload: b})
 	l.learn(&h)
 	l.marks.push(seq, l.end)
 	l.tail.push(tailBatch{

@@ -83,3 +83,25 @@ func (m *marks) countedTo(offset int64) {
 		m.list, m.synced, m.written, m.head = m.list[:n], m.synced-m.head, m.written-m.head, 0
 	}
 }
+
+// moved replaces the marks of records that were journaled again: all old ones up
+// to the last of them are Synced, for they lie before in the journal.
+func (m *marks) moved(again []mark) {
+	if len(again) == 0 {
+		return
+	}
+	upto := again[len(again)-1].end
+	rest := m.head
+	for rest < m.synced && m.list[rest].end <= upto {
+		rest++
+	}
+	if rest < len(m.list) && m.list[rest].end <= upto {
+		panic(fmt.Sprintf("log: mark %d/%d is not synced, but its copy is", m.list[rest].seq, m.list[rest].end))
+	}
+	n := len(again)
+	m.list = append(again, m.list[rest:]...)
+	m.synced, m.written, m.head = m.synced-rest+n, m.written-rest+n, 0
+}
+
+// settle takes all marks as Synced: they survived.
+func (m *marks) settle() { m.synced, m.written = len(m.list), len(m.list) }

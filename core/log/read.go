@@ -12,7 +12,7 @@ type PlanState uint8
 const (
 	Ready      PlanState = iota // Data is the answer
 	Load                        // issue a Read of Segment, At, MaxBytes and come back with what Loaded brings
-	Empty                       // nothing at or behind from and before the limit
+	Empty                       // nothing to return: at the limit, or the first batch is larger than asked
 	OutOfRange                  // from is before the start or behind the end
 	Damaged                     // the records at from are lost
 )
@@ -45,7 +45,7 @@ type Plan struct {
 	At       int64
 	MaxBytes int32
 	Index    bool  // it reads the segment's index, not records
-	Base     int64 // offset of the batch at At
+	Base     int64 // offset of the first record at At
 }
 
 // wish is what a reader asked for.
@@ -60,39 +60,49 @@ type wish struct {
 // it is.
 func (l *Log) Read(cache *IndexCache, from, limit int64, maxBytes int32, minOne bool) Plan {
 	w := wish{from, min(limit, l.end), maxBytes, minOne}
-	if from < l.start || from > l.end {
+	if w.from < l.start || w.from > l.end {
 		return Plan{State: OutOfRange}
 	}
-	if from >= w.limit {
+	if lost, ok := l.damage.at(w.from); ok && w.from < w.limit {
+		if !lost.accepted {
+			return Plan{State: Damaged}
+		}
+		w.from = lost.to
+	}
+	if w.from >= w.limit {
 		return Plan{State: Empty}
 	}
-	if from >= l.tail.base(l.end) {
+	if inMemory(l, w.from) {
 		return l.readTail(w)
 	}
 	return l.readSegment(cache, w)
 }
 
+// inMemory: a record is read from memory until its segment has Written it, and
+// from the segment afterwards; there is no third place.
+func inMemory(l *Log, offset int64) bool { return offset >= l.tail.base(l.end) }
+
 // readTail answers from memory. One batch is given as it is, without a copy.
 func (l *Log) readTail(w wish) Plan {
 	first := l.tail.find(w.from)
 	n, size := 0, int64(0)
-	for _, b := range l.tail.list[first:] {
-		if b.bytes == nil || !fits(w, b.end, size, int64(len(b.bytes))) {
+	for i := first; i < len(l.tail.list); i++ {
+		b := &l.tail.list[i]
+		gap := i > first && b.base != l.tail.list[i-1].end
+		if b.bytes == nil || gap || !fits(w, b.end, size, int64(len(b.bytes))) {
 			break
 		}
 		n, size = n+1, size+int64(len(b.bytes))
 	}
 	switch {
-	case n == 0 && l.tail.list[first].bytes == nil:
-		return Plan{State: Damaged}
 	case n == 0:
 		return Plan{State: Empty}
 	case n == 1:
 		return Plan{State: Ready, Data: l.tail.list[first].bytes}
 	}
 	data := make([]byte, 0, size)
-	for _, b := range l.tail.list[first : first+n] {
-		data = append(data, b.bytes...)
+	for i := first; i < first+n; i++ {
+		data = append(data, l.tail.list[i].bytes...)
 	}
 	return Plan{State: Ready, Data: data}
 }

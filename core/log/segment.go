@@ -24,10 +24,13 @@ type segment struct {
 	firstTime int64 // largest timestamp of its first batch: SegmentAge counts from it; -1: none
 	maxTime   int64 // the largest timestamp; -1: none
 	maxTimeAt int64 // offset of the first record that has it
+	wall      int64 // ms, when its last batch was appended; -1: empty
 
-	index []run // while the footer is not Written: from then on it is read from there
-	sum   uint32
+	index []run // until the footer is Synced: then a checkpoint need not repeat it, and it is read from there
 	reads int32 // Reads outstanding
+
+	givenUp env.Seq // dying: the entry that gives it up
+	found   int64   // recovery: bytes of the file at the start; -1: there was none
 }
 
 // segmentState: opening -> open -> sealed, never back. After a crash a segment
@@ -53,8 +56,10 @@ type run struct {
 // whole tells whether its file is complete on the medium: only then a checkpoint calls it sealed.
 func (s *segment) whole() bool { return s.state == sealed && s.synced >= s.size+s.footer }
 
-// quiet tells whether no Store and no Read of it is outstanding.
-func (s *segment) quiet() bool { return s.reads == 0 && s.written >= s.size+s.footer }
+// quiet tells whether no Store, Trim or Read of it is outstanding.
+func (s *segment) quiet() bool {
+	return s.reads == 0 && s.state != trimming && s.written >= s.size+s.footer
+}
 
 // segmentOf is the place of the segment that holds offset or, when none does, of
 // the first one behind it.

@@ -98,3 +98,33 @@ func (t *tail) find(offset int64) int {
 	live := t.list[t.head:]
 	return t.head + sort.Search(len(live), func(i int) bool { return live[i].end > offset })
 }
+
+// bytesFrom is the bytes of the batches that end behind offset.
+func (t *tail) bytesFrom(offset int64) int64 {
+	if t.empty() || t.list[len(t.list)-1].end <= offset {
+		return 0
+	}
+	if t.list[t.head].end > offset {
+		return t.bytes
+	}
+	size := int64(0)
+	for _, b := range t.list[t.find(offset):] {
+		size += int64(len(b.bytes))
+	}
+	return size
+}
+
+// fill puts the bytes of a hole in place, where a sound copy of the batch was found.
+func (t *tail) fill(base, end int64, data record.Batch) bool {
+	i := t.find(base)
+	if i == len(t.list) || t.list[i].base != base || t.list[i].end != end || t.list[i].bytes != nil {
+		return false
+	}
+	t.list[i].bytes = data
+	t.bytes += int64(len(data))
+	if i >= t.next {
+		t.unstored += int64(len(data))
+		return true
+	}
+	panic("log: a hole was stored during recovery")
+}

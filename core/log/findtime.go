@@ -1,0 +1,140 @@
+package log
+
+// TimeQuery looks for the first record, by offset, whose timestamp is at least
+// Time, at From or behind it and before Limit.
+type TimeQuery struct {
+	Time        int64
+	From, Limit int64
+
+	at position // where the last load ended, within a run
+}
+
+// timeLoadMax bounds one load of a query: a run is smaller, unless a batch is
+// large or the index is lost.
+const timeLoadMax = 1 << 20
+
+// FindTime plans the next step of a query:
+//
+//	Load    issue the Read and give its bytes to LoadedTime
+//	Ready   Data is a batch that may have the record; the FindTime job with Time
+//	        and From looks inside. Finds it none, go on with From at the batch's end
+//	Empty   there is no such record
+//	Damaged the search can not pass lost records
+//
+// Timestamps need not rise with offsets, so the first record counts, not the nearest.
+func (l *Log) FindTime(cache *IndexCache, q *TimeQuery) Plan {
+	q.From = max(q.From, l.start)
+	memory := l.tail.base(l.end)
+	for i := l.segmentOf(q.From); i < len(l.segments); i++ {
+		s := &l.segments[i]
+		if q.From >= q.Limit || q.From >= memory {
+			break
+		}
+		if s.maxTime < q.Time {
+			q.From = max(q.From, min(s.end, memory))
+			continue
+		}
+		q.From = max(q.From, s.from)
+		runs, ok := s.runs(cache)
+		if !ok {
+			return s.loadIndex()
+		}
+		if p, ok := l.findRunByTime(s, runs, q, memory); ok {
+			return p
+		}
+	}
+	if q.From >= q.Limit {
+		return Plan{State: Empty}
+	}
+	return l.findTimeInTail(q)
+}
+
+// findRunByTime plans the load of the first run at q.From or behind that may
+// have the record; not ok: none has, and q.From is behind the segment.
+func (l *Log) findRunByTime(s *segment, runs []run, q *TimeQuery, memory int64) (Plan, bool) {
+	for k := findRun(runs, q.From); k < len(runs); k++ {
+		r, end, size := &runs[k], s.end, s.size
+		if k+1 < len(runs) {
+			end, size = runs[k+1].base, runs[k+1].at
+		}
+		if r.base >= memory || q.From >= memory {
+			break
+		}
+		if r.maxTime >= q.Time {
+			at, base := r.at, r.base
+			if q.at.gen == s.id.Gen && q.at.at > at && q.at.at < size {
+				at, base = q.at.at, q.at.offset
+			}
+			return l.load(s, at, base, min(size-at, timeLoadMax)), true
+		}
+		q.From = max(q.From, min(end, memory))
+	}
+	q.From = max(q.From, min(s.end, memory))
+	return Plan{}, false
+}
+
+func (l *Log) findTimeInTail(q *TimeQuery) Plan {
+	for i := l.tail.find(q.From); i < len(l.tail.list); i++ {
+		b := &l.tail.list[i]
+		if !belowLimit(b.end, q.Limit) {
+			break
+		}
+		if b.bytes != nil && b.maxTime >= q.Time {
+			q.From = max(q.From, b.base)
+			return Plan{State: Ready, Data: b.bytes}
+		}
+	}
+	return Plan{State: Empty}
+}
+
+// LoadedTime goes on with a query once the plan's bytes are there.
+func (l *Log) LoadedTime(cache *IndexCache, q *TimeQuery, p Plan, data []byte, damaged bool) Plan {
+	s := l.segmentByID(p.Segment)
+	if s == nil {
+		return l.FindTime(cache, q)
+	}
+	if p.Index {
+		s.loadedIndex(cache, data, damaged)
+		return l.FindTime(cache, q)
+	}
+	if damaged {
+		return Plan{State: Damaged}
+	}
+	from := max(q.From, l.start)
+	c := scan{log: l, seg: s, at: p.At, next: p.Base, data: data}
+	for c.step(from) {
+		b := c.batch
+		if !belowLimit(b.End(), q.Limit) {
+			return Plan{State: Empty}
+		}
+		if b.End() > from && b.MaxTimestamp() >= q.Time {
+			q.From = max(from, b.BaseOffset())
+			return Plan{State: Ready, Data: b}
+		}
+	}
+	if c.unsound {
+		return Plan{State: Damaged}
+	}
+	if c.next <= from { // the wanted batch was not whole
+		return l.more(s, p, &c)
+	}
+	q.From, q.at = c.next, position{s.id.Gen, c.next, c.at}
+	return l.FindTime(cache, q)
+}
+
+// MaxTime is the largest timestamp of the log and the offset of the first record
+// that has it; -1 and -1: no record has one.
+func (l *Log) MaxTime() (time, offset int64) {
+	time, offset = -1, -1
+	for i := range l.segments {
+		if s := &l.segments[i]; s.size > 0 && s.maxTime > time {
+			time, offset = s.maxTime, s.maxTimeAt
+		}
+	}
+	for i := l.tail.next; i < len(l.tail.list); i++ {
+		if b := &l.tail.list[i]; b.maxTime > time {
+			time, offset = b.maxTime, b.maxTimeAt
+		}
+	}
+	return time, offset
+}
