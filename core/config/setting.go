@@ -206,8 +206,8 @@ func (s *Setting) checkDouble(v string) (normal, problem string) {
 }
 
 func (s *Setting) checkString(v string) (normal, problem string) {
-	if len(v) > valueMax {
-		return s.bad(v, fmt.Sprintf("at most %d bytes", valueMax))
+	if len(v) > ValueMax {
+		return s.bad(v, fmt.Sprintf("at most %d bytes", ValueMax))
 	}
 	if len(s.Rule.OneOf) > 0 && !contains(s.Rule.OneOf, v) {
 		return s.bad(v, "one of "+strings.Join(s.Rule.OneOf, ", "))
@@ -218,24 +218,26 @@ func (s *Setting) checkString(v string) (normal, problem string) {
 	return v, ""
 }
 
-// valueMax bounds a value: old protocol versions carry lengths of 16 bits.
-const valueMax = 32 * kib / 2
+// ValueMax bounds a value: old protocol versions carry lengths of 16 bits.
+const ValueMax = 32 * kib / 2
 
 func (s *Setting) checkList(v string) (normal, problem string) {
-	if len(v) > valueMax {
-		return s.bad(v, fmt.Sprintf("at most %d bytes", valueMax))
+	if len(v) > ValueMax {
+		return s.bad(v, fmt.Sprintf("at most %d bytes", ValueMax))
 	}
 	elements := SplitList(v)
-	for i, e := range elements {
+	seen := make(map[string]bool, len(elements))
+	for _, e := range elements {
 		if len(s.Rule.OneOf) > 0 && !contains(s.Rule.OneOf, e) {
 			return s.bad(v, "a list of "+strings.Join(s.Rule.OneOf, ", "))
 		}
 		if e == "" {
 			return s.bad(v, "elements separated by single commas")
 		}
-		if contains(elements[:i], e) {
+		if seen[e] {
 			return s.bad(v, fmt.Sprintf("%q once", e))
 		}
+		seen[e] = true
 	}
 	if want := badForm(s.Rule.Form, v, elements); want != "" {
 		return s.bad(v, want)
