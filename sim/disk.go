@@ -157,11 +157,9 @@ func (d *disk) append(entries []env.Entry) {
 		return
 	}
 	j := &d.journal
-	for _, e := range entries {
-		if len(j.entries) == 0 && j.written == 0 {
-			j.first = e.Seq
-			j.written, j.synced = e.Seq-1, e.Seq-1
-		}
+	for i := range entries {
+		e := entries[i]
+		d.w.forms.journaled(&e)
 		if e.Seq != d.last()+1 {
 			d.w.fail(lawBroken, "law 3: journal entry %d after %d", e.Seq, d.last())
 		}

@@ -19,6 +19,7 @@ type network struct {
 	downTill env.Time
 	slowTill env.Time // no reply leaves the broker before
 	limits   door.Limits
+	door     door.Scratch
 }
 
 // link is one connection, both ends of it.
@@ -29,13 +30,13 @@ type link struct {
 	name   string // client id
 	open   bool   // as the client sees it
 	served bool   // as the broker sees it
-	fmt    *kmsg.RequestFormatter
 
 	corr    int32
 	waiting []*call // sent and not answered, in order
 
 	n        uint64 // requests that reached the broker
 	headers  map[uint64]door.Header
+	acks     map[uint64]int16     // of produces
 	replied  map[uint64]env.Reply // not sent yet, because an earlier one is missing
 	sent     uint64               // replies that left
 	answered uint64               // replies that the broker has made
@@ -70,8 +71,8 @@ func (n *network) dial(name string) *link {
 		return nil
 	}
 	n.last++
-	l := &link{net: n, id: n.last, life: n.w.life, name: name, open: true, fmt: kmsg.NewRequestFormatter(kmsg.FormatterClientID(name)),
-		headers: map[uint64]door.Header{}, replied: map[uint64]env.Reply{}}
+	l := &link{net: n, id: n.last, life: n.w.life, name: name, open: true,
+		headers: map[uint64]door.Header{}, acks: map[uint64]int16{}, replied: map[uint64]env.Reply{}}
 	n.links[l.id] = l
 	n.toBroker(l, func() {
 		l.served = true
@@ -97,7 +98,7 @@ func (l *link) send(req kmsg.Request, timeout env.Time, done func(kmsg.Response)
 	n := l.net
 	c := &call{corr: l.corr, req: req, at: n.w.now, done: done}
 	l.corr++
-	frame := l.fmt.AppendRequest(nil, req, c.corr)
+	frame := door.EncodeRequest(nil, c.corr, &l.name, req)
 	n.draws++
 	n.w.stats.Operations++
 	if p, ok := req.(*kmsg.ProduceRequest); !ok || p.Acks != 0 {
@@ -203,13 +204,16 @@ func (l *link) arrive(frame []byte) {
 func (l *link) deliver(frame []byte) {
 	w := l.net.w
 	w.hash.frame(frame)
-	h, r, err := door.Open(frame, l.net.limits)
+	h, r, err := l.net.door.Open(frame, l.net.limits)
 	if err != nil {
 		w.fail(inconsistent, "the door refuses a sound frame of %s: %v", l.name, err)
 	}
 	l.n++
 	r.Conn, r.N = l.id, l.n
 	l.headers[l.n] = h
+	if p, ok := r.Body.(*kmsg.ProduceRequest); ok {
+		l.acks[l.n] = p.Acks
+	}
 	w.step(r)
 }
 
@@ -269,6 +273,8 @@ func (l *link) leave(r env.Reply) {
 		l.lose(n.latency())
 		return
 	}
+	n.w.forms.replied(r.Body, l.acks[r.N])
+	delete(l.acks, r.N)
 	bytes := door.Seal(nil, h, r.Body)
 	n.w.hash.frame(bytes)
 	n.draws++
@@ -300,19 +306,12 @@ func (l *link) receive(bytes []byte) {
 	if size := int(binary.BigEndian.Uint32(bytes)); size != len(bytes)-4 {
 		w.fail(inconsistent, "a response of %d bytes says %d", len(bytes)-4, size)
 	}
-	if corr := int32(binary.BigEndian.Uint32(bytes[4:])); corr != c.corr {
-		w.fail(inconsistent, "%s: correlation %d where %d was due", l.name, corr, c.corr)
-	}
-	body := bytes[8:]
-	resp := c.req.ResponseKind()
-	if resp.IsFlexible() && c.req.Key() != 18 {
-		if body[0] != 0 {
-			w.fail(inconsistent, "%s: a response header with tags", l.name)
-		}
-		body = body[1:]
-	}
-	if err := resp.ReadFrom(body); err != nil {
+	corr, resp, err := door.DecodeResponse(bytes[4:], c.req.Key(), c.req.GetVersion())
+	if err != nil {
 		w.fail(inconsistent, "%s: an answer to key %d that does not decode: %v", l.name, c.req.Key(), err)
+	}
+	if corr != c.corr {
+		w.fail(inconsistent, "%s: correlation %d where %d was due", l.name, corr, c.corr)
 	}
 	c.end(resp)
 }

@@ -46,6 +46,7 @@ type world struct {
 	disk   *disk
 	net    *network
 	truth  *truth
+	forms  forms
 	crowd  crowd
 
 	steps uint64
@@ -98,6 +99,7 @@ func newWorld(plan *Plan, kit Kit) *world {
 	w.disk = newDisk(w, plan.Disk)
 	w.net = newNetwork(w)
 	w.truth = newTruth(w)
+	w.forms = forms{w: w, logs: map[env.LogID]*form{}}
 	return w
 }
 
@@ -306,6 +308,7 @@ func (w *world) crash(power bool) {
 	w.out = env.Outbox{}
 	w.jobs = map[env.JobID]env.Done{}
 	w.disk.crash(power)
+	w.forms.crashed(w.disk.last())
 	w.net.crash()
 	w.truth.crashed(power, safeAt)
 	w.stats.Crashes++
