@@ -31,11 +31,12 @@ type Broker struct {
 	image   *metadata.Image
 	meta    metaLog
 
-	parts []partition         // slot 0 is the metadata log
-	slots map[env.LogID]int32 // where a live log is in parts; never ranged over
-	holes []int32             // free slots of parts
-	sent  []mark              // which partition each unconfirmed journal entry belongs to, by Seq
-	index *log.IndexCache
+	parts   []partition         // slot 0 is the metadata log
+	slots   map[env.LogID]int32 // where a live log is in parts; never ranged over
+	holes   []int32             // free slots of parts
+	sent    []mark              // which partition each unsynced journal entry belongs to, by Seq
+	written int                 // so many of sent are Written
+	index   log.IndexCache
 
 	conns    map[env.ConnID]*conn // never ranged over
 	pending  slab
@@ -43,7 +44,7 @@ type Broker struct {
 	timers   wait.Timers[replica.Ticket] // deadlines of pending requests
 	sessions sessions
 	admin    adminQueue
-	door     door             // produces that wait for room
+	lobby    lobby            // produces that wait for room
 	starved  []replica.Ticket // fetches that have data and no room for the reply
 
 	reads   map[env.ReadID]*read // never ranged over
@@ -84,14 +85,15 @@ type partition struct {
 func New(cfg env.Config, now env.Now) *Broker {
 	b := &Broker{
 		cfg: cfg, lim: cfg.Limits, now: now,
-		image: metadata.NewImage(),
-		slots: map[env.LogID]int32{},
-		dying: map[env.LogID]int32{},
-		index: log.NewIndexCache(cfg.Limits.IndexCache),
-		conns: map[env.ConnID]*conn{},
-		reads: map[env.ReadID]*read{},
-		jobs:  map[env.JobID]*job{},
-		space: -1,
+		image: metadata.NewImage(), journal: journal.New(1),
+		slots:  map[env.LogID]int32{},
+		dying:  map[env.LogID]int32{},
+		index:  log.NewIndexCache(cfg.Limits.IndexCache),
+		conns:  map[env.ConnID]*conn{},
+		reads:  map[env.ReadID]*read{},
+		jobs:   map[env.JobID]*job{},
+		starts: recovery{byLog: map[env.LogID][]env.SegmentInfo{}},
+		space:  -1,
 	}
 	b.sessions.init(int(cfg.Limits.Sessions))
 	return b
@@ -161,7 +163,7 @@ func (b *Broker) wake() {
 func (b *Broker) WakeAt() env.Time {
 	at := b.timers.Next()
 	if b.phase == serving {
-		at = min(at, b.keeper.wakeAt(), b.door.wakeAt())
+		at = min(at, b.keeper.wakeAt(), b.lobby.wakeAt())
 	}
 	return at
 }

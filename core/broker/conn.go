@@ -42,7 +42,7 @@ func (b *Broker) onHangup(e env.Hangup, out *env.Outbox) {
 		b.unsent -= u.size
 	}
 	delete(b.conns, e.Conn)
-	b.door.forget(e.Conn)
+	b.lobby.forget(e.Conn)
 	b.feed()
 	for slot := range b.pending.slots {
 		if p := &b.pending.slots[slot]; p.live && p.conn == e.Conn {

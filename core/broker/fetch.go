@@ -211,7 +211,7 @@ func (b *Broker) gather(t replica.Ticket, q *pending, room int64, out *env.Outbo
 			continue
 		}
 		r := &b.parts[slot].rep
-		plan := r.Log.Read(b.index, part.from, r.ReadLimit(), part.limit, part.minOne)
+		plan := r.Log.Read(&b.index, part.from, r.ReadLimit(), part.limit, part.minOne)
 		used := b.planned(t, q, i, slot, plan, out)
 		left -= used
 		empty = empty && used == 0
@@ -253,7 +253,7 @@ func (b *Broker) fetchLoaded(r *read, data []byte, damaged bool, out *env.Outbox
 	if !p.live || p.id != part.id {
 		part.code = env.UnknownTopicOrPartition
 	} else {
-		plan := p.rep.Log.Loaded(b.index, r.plan, data, damaged, part.from, p.rep.ReadLimit(), part.limit, part.minOne)
+		plan := p.rep.Log.Loaded(&b.index, r.plan, data, damaged, part.from, p.rep.ReadLimit(), part.limit, part.minOne)
 		b.planned(r.ticket, q, r.part, r.slot, plan, out)
 	}
 	b.touch(r.ticket)

@@ -72,7 +72,7 @@ func newScript(t *testing.T) *script {
 	s := &script{t: t, n: map[env.ConnID]uint64{}, files: map[env.SegmentID][]byte{}, reads: map[env.ReadID]env.Read{}}
 	s.now = env.Now{Mono: env.Second, Wall: 1_000_000 * env.Second}
 	lim := env.DefaultLimits()
-	lim.StoreBytes = 200
+	lim.StoreBytes = 400
 	s.b = New(env.Config{NodeID: 1, ClusterID: "golden", Seed: 7, Limits: lim,
 		Advertised: []env.Endpoint{{Listener: "PLAINTEXT", Host: "localhost", Port: 9092}}}, s.now)
 	return s
@@ -103,8 +103,13 @@ func (s *script) event(w []string) env.Event {
 		return env.Sent{Conn: env.ConnID(number(1)), N: uint64(number(2))}
 	case "journaled":
 		return env.Journaled{Written: env.Seq(number(1)), Synced: env.Seq(number(2))}
-	case "stored":
-		return env.Stored{Segment: s.names[number(1)-1], Written: number(2), Synced: number(3)}
+	case "written", "stored":
+		id := s.names[number(1)-1]
+		ev := env.Stored{Segment: id, Written: int64(len(s.files[id]))}
+		if w[0] == "stored" {
+			ev.Synced = ev.Written
+		}
+		return ev
 	case "loaded":
 		r := s.reads[env.ReadID(number(1))]
 		file := s.files[r.Segment]
@@ -254,7 +259,11 @@ func values(t *testing.T, data []byte) string {
 		records, ok := record.Parse(b, b.Records())
 		require.True(t, ok)
 		for _, r := range records {
-			list = append(list, fmt.Sprintf("%d:%s", r.Offset, r.Value))
+			text := string(r.Value)
+			if len(text) > 20 {
+				text = fmt.Sprintf("%c×%d", text[0], len(text))
+			}
+			list = append(list, fmt.Sprintf("%d:%s", r.Offset, text))
 		}
 		data = rest
 	}

@@ -101,7 +101,7 @@ func (b *Broker) onStored(e env.Stored, out *env.Outbox) {
 	b.keeper.pressing = false
 	b.keeper.looked = -1
 	b.reap(slot)
-	b.trimmed(e, out)
+	b.more(out)
 }
 
 // storeOld stores the tails that have waited for StoreAge and have a segment to

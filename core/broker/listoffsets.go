@@ -2,11 +2,13 @@ package broker
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/log"
+	"github.com/orrery-log/orrery/core/record"
 	"github.com/orrery-log/orrery/core/replica"
 )
 
@@ -36,7 +38,8 @@ type list struct {
 type listPart struct {
 	id           env.LogID
 	topic, index int
-	search       log.TimeSearch
+	query        log.TimeQuery
+	batchEnd     int64 // of the batch that a job looks into
 }
 
 func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out *env.Outbox) {
@@ -71,9 +74,9 @@ func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out 
 			}
 			l.res.Topics[i].Partitions = append(l.res.Topics[i].Partitions, a)
 			if a.ErrorCode == env.NoError && in.Timestamp >= 0 {
-				l.parts = append(l.parts, listPart{id: id, topic: i, index: k})
+				q := log.TimeQuery{Time: in.Timestamp, Limit: b.parts[slot].rep.ReadLimit()}
+				l.parts = append(l.parts, listPart{id: id, topic: i, index: k, query: q})
 				l.missing++
-				l.parts[len(l.parts)-1].search = b.parts[slot].rep.Log.FindTime(in.Timestamp, b.parts[slot].rep.ReadLimit())
 			}
 		}
 	}
@@ -112,9 +115,8 @@ func (b *Broker) listPlace(slot int32, version int16, place int64, a *kmsg.ListO
 		a.Offset = rep.Log.Start()
 		a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
 	case place == maxTimestamp && version >= 7:
-		if ms, offset, ok := rep.Log.MaxTime(rep.ReadLimit()); ok {
-			a.Timestamp, a.Offset = ms, offset
-			a.LeaderEpoch = rep.Log.EpochAt(offset)
+		if a.Timestamp, a.Offset = rep.Log.MaxTime(); a.Offset >= 0 {
+			a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
 		}
 	case place == latestTiered && version >= 9, place == earliestPending && version >= 11:
 		// nothing is tiered: offset -1
@@ -132,24 +134,25 @@ func (b *Broker) search(t replica.Ticket, n int, out *env.Outbox) {
 		b.found(q.list, n, -1, -1, env.UnknownTopicOrPartition)
 		return
 	}
-	step := b.parts[slot].rep.Log.SearchTime(b.index, &part.search)
-	b.searched(t, n, slot, step, out)
+	b.searched(t, n, slot, b.parts[slot].rep.Log.FindTime(&b.index, &part.query), out)
 }
 
 // searched takes what a log says to a search.
-func (b *Broker) searched(t replica.Ticket, n int, slot int32, step log.TimeStep, out *env.Outbox) {
+func (b *Broker) searched(t replica.Ticket, n int, slot int32, plan log.Plan, out *env.Outbox) {
 	q := b.pending.get(t)
-	switch step.State {
-	case log.TimeLoad:
-		b.startRead(read{slot: slot, ticket: t, part: n, conn: q.conn, plan: step.Plan}, out)
-	case log.TimeJob:
-		b.startJob(out, env.FindTime, step.Batch, [2]int64{step.Time, step.From}, job{list: t, part: n})
-	case log.TimeNone:
+	query := &q.list.parts[n].query
+	switch plan.State {
+	case log.Load:
+		b.startRead(read{slot: slot, ticket: t, part: n, conn: q.conn, plan: plan}, out)
+	case log.Ready:
+		q.list.parts[n].batchEnd = record.Batch(plan.Data).End()
+		b.startJob(out, env.FindTime, plan.Data, [2]int64{query.Time, query.From}, job{list: t, part: n})
+	case log.Empty:
 		b.found(q.list, n, -1, -1, env.NoError)
-	case log.TimeDamaged:
+	case log.Damaged:
 		b.found(q.list, n, -1, -1, env.KafkaStorageError)
 	default:
-		panic("broker: a search in no state")
+		panic(fmt.Sprintf("broker: a search is %v", plan.State))
 	}
 }
 
@@ -160,7 +163,7 @@ func (b *Broker) listLoaded(r *read, data []byte, damaged bool, out *env.Outbox)
 	if p := &b.parts[r.slot]; !p.live || p.id != part.id {
 		b.found(q.list, r.part, -1, -1, env.UnknownTopicOrPartition)
 	} else {
-		b.searched(r.ticket, r.part, r.slot, p.rep.Log.TimeLoaded(b.index, &part.search, r.plan, data, damaged), out)
+		b.searched(r.ticket, r.part, r.slot, p.rep.Log.LoadedTime(&b.index, &part.query, r.plan, data, damaged), out)
 	}
 	b.touch(r.ticket)
 }
@@ -175,7 +178,8 @@ func (b *Broker) listFound(t replica.Ticket, n int, data []byte, out *env.Outbox
 		b.found(q.list, n, int64(binary.BigEndian.Uint64(data)), int64(binary.BigEndian.Uint64(data[8:])), env.NoError)
 	} else {
 		// The batch's largest timestamp promised a record that is before the start.
-		q.list.parts[n].search.Skip()
+		part := &q.list.parts[n]
+		part.query.From = part.batchEnd
 		b.search(t, n, out)
 	}
 	b.touch(t)

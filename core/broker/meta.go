@@ -118,11 +118,11 @@ func (b *Broker) follow(r metadata.Record, out *env.Outbox) {
 }
 
 // assume gives a partition that is mine its log, its topic's name and settings.
-func (b *Broker) assume(t *metadata.Topic, partition int32) {
-	if state, _ := t.Partition(partition); !state.HasReplica(b.cfg.NodeID) {
+func (b *Broker) assume(t *metadata.Topic, n int32) {
+	if state, _ := t.Partition(n); !state.HasReplica(b.cfg.NodeID) {
 		return
 	}
-	id := env.LogID{Topic: t.ID, Partition: partition}
+	id := env.LogID{Topic: t.ID, Partition: n}
 	slot, ok := b.find(id)
 	if !ok {
 		l := log.New(id, log.Settings{}, b.lim)

@@ -38,9 +38,7 @@ func (b *Broker) onLoaded(e env.Loaded, out *env.Outbox) {
 	if c := b.conns[r.conn]; c != nil {
 		c.owed -= int64(r.plan.MaxBytes)
 	}
-	first := len(out.Journal)
-	b.parts[r.slot].rep.Log.Ended(&b.journal, out, r.plan)
-	b.noteEntries(r.slot, out, first)
+	b.parts[r.slot].rep.Log.Ended(r.plan)
 	if r.ticket == 0 {
 		b.metaLoaded(r, e.Data, e.Damaged, out)
 	} else if q := b.pending.get(r.ticket); q != nil {
@@ -50,6 +48,6 @@ func (b *Broker) onLoaded(e env.Loaded, out *env.Outbox) {
 			b.listLoaded(r, e.Data, e.Damaged, out)
 		}
 	}
-	b.reap(r.slot)
+	b.pump(r.slot, out)
 	b.feed()
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/log"
@@ -21,10 +22,11 @@ import (
 
 // recovery is what a start has to remember.
 type recovery struct {
-	files   []env.SegmentInfo // segment files found
-	damaged bool              // this start handed over damage: nothing unknown is dropped
-	held    bool              // the next piece waits until stores have freed memory
-	next    int64             // loading: the next offset of the metadata log
+	files   []env.SegmentInfo               // segment files found
+	byLog   map[env.LogID][]env.SegmentInfo // the same; never ranged over
+	damaged bool                            // this start handed over damage: nothing unknown is dropped
+	held    bool                            // the next piece waits until stores have freed memory
+	next    int64                           // loading: the next offset of the metadata log
 }
 
 // recovering makes a partition of a log that is being recovered. It leads, and
@@ -38,7 +40,10 @@ func (b *Broker) onSurvived(e env.Survived, out *env.Outbox) {
 	if b.phase != replaying {
 		panic("broker: recovery goes on after its last piece")
 	}
-	b.starts.files = append(b.starts.files, e.Segments...)
+	for _, f := range e.Segments {
+		b.starts.files = append(b.starts.files, f)
+		b.starts.byLog[f.ID.Log()] = append(b.starts.byLog[f.ID.Log()], f)
+	}
 	for i := range e.Checkpoints {
 		b.restore(&e.Checkpoints[i], out)
 	}
@@ -63,7 +68,10 @@ func (b *Broker) restore(e *env.Entry, out *env.Outbox) {
 		panic(fmt.Sprintf("broker: checkpoint %d of %v has a sound checksum and makes no sense", e.Seq, e.Log))
 	}
 	b.recovering(l)
-	l.Trims(out)
+	for _, f := range b.starts.byLog[e.Log] {
+		l.Found(f)
+	}
+	l.Trim(out)
 }
 
 // replay applies one surviving entry to its log.
@@ -75,7 +83,7 @@ func (b *Broker) replay(e *env.Entry, out *env.Outbox) {
 	}
 	l := b.parts[slot].rep.Log
 	before := l.TailBytes()
-	l.Replay(*e, b.now)
+	l.Replay(out, *e)
 	if l.Unstored() >= b.lim.StoreBytes && l.HasOpenSegment() {
 		l.Store(&b.journal, out, b.now)
 	}
@@ -104,7 +112,8 @@ func (b *Broker) more(out *env.Outbox) {
 func (b *Broker) damage(d env.Damage) {
 	b.starts.damaged = true
 	for slot := range b.parts {
-		b.parts[slot].rep.Log.Hurt(d)
+		l := b.parts[slot].rep.Log
+		l.Damaged(d, slices.Contains(d.Logs, l.ID()))
 	}
 }
 
@@ -131,7 +140,7 @@ func (b *Broker) replayed(out *env.Outbox) {
 func (b *Broker) loadMeta(out *env.Outbox) {
 	l := b.parts[b.meta.slot].rep.Log
 	for b.starts.next < l.End() {
-		plan := l.Read(b.index, b.starts.next, l.End(), int32(b.lim.ReplayBytes), true)
+		plan := l.Read(&b.index, b.starts.next, l.End(), int32(b.lim.ReplayBytes), true)
 		if !b.loadPlan(plan, out) {
 			return
 		}
@@ -156,7 +165,7 @@ func (b *Broker) loadPlan(plan log.Plan, out *env.Outbox) bool {
 // metaLoaded goes on with the metadata log when its bytes have come.
 func (b *Broker) metaLoaded(r *read, data []byte, damaged bool, out *env.Outbox) {
 	l := b.parts[b.meta.slot].rep.Log
-	plan := l.Loaded(b.index, r.plan, data, damaged, b.starts.next, l.End(), int32(b.lim.ReplayBytes), true)
+	plan := l.Loaded(&b.index, r.plan, data, damaged, b.starts.next, l.End(), int32(b.lim.ReplayBytes), true)
 	if b.loadPlan(plan, out) {
 		b.loadMeta(out)
 	}
@@ -197,7 +206,7 @@ func (b *Broker) dropUnknown(out *env.Outbox) {
 		if !ok {
 			slot, ok = b.dying[f.ID.Log()]
 		}
-		if ok && b.parts[slot].rep.Log.Knows(f.ID) {
+		if ok && b.parts[slot].rep.Log.Owns(f.ID) {
 			continue
 		}
 		if b.starts.damaged {
@@ -207,7 +216,7 @@ func (b *Broker) dropUnknown(out *env.Outbox) {
 		}
 		out.Drops = append(out.Drops, f.ID)
 	}
-	b.starts.files = nil
+	b.starts = recovery{}
 }
 
 // removeLog ends a log whose topic is gone: its requests find out, its files go.

@@ -9,9 +9,9 @@ import (
 	"github.com/orrery-log/orrery/core/env"
 )
 
-// door is the queue of produces that wait, in arrival order, for room in a
+// lobby is the queue of produces that wait, in arrival order, for room in a
 // budget before they change any state. (Fetches wait parked: see fetch.go.)
-type door struct {
+type lobby struct {
 	queue []waiting
 }
 
@@ -30,7 +30,7 @@ func (w *waiting) request() env.Request {
 	return env.Request{Conn: w.conn, N: w.n, Size: w.size, Batches: w.batches}
 }
 
-func (d *door) wakeAt() env.Time {
+func (d *lobby) wakeAt() env.Time {
 	at := env.Time(math.MaxInt64)
 	for i := range d.queue {
 		at = min(at, d.queue[i].deadline)
@@ -38,17 +38,17 @@ func (d *door) wakeAt() env.Time {
 	return at
 }
 
-func (d *door) forget(id env.ConnID) {
+func (d *lobby) forget(id env.ConnID) {
 	d.queue = slices.DeleteFunc(d.queue, func(w waiting) bool { return w.conn == id })
 }
 
 // waitAtDoor queues a produce that has to wait, behind those that wait already.
 func (b *Broker) waitAtDoor(r env.Request, req *kmsg.ProduceRequest) bool {
 	w := waiting{conn: r.Conn, n: r.N, size: r.Size, batches: r.Batches, produce: req, deadline: b.deadline(req.TimeoutMillis)}
-	if len(b.door.queue) == 0 && b.room(&w) && b.share(&w) {
+	if len(b.lobby.queue) == 0 && b.room(&w) && b.share(&w) {
 		return false
 	}
-	b.door.queue = append(b.door.queue, w)
+	b.lobby.queue = append(b.lobby.queue, w)
 	return true
 }
 
@@ -57,8 +57,8 @@ func (b *Broker) waitAtDoor(r env.Request, req *kmsg.ProduceRequest) bool {
 func (b *Broker) admitWaiting(out *env.Outbox) bool {
 	full := false
 	var over []env.ConnID // connections that have used up their share
-	for i := range b.door.queue {
-		w := b.door.queue[i]
+	for i := range b.lobby.queue {
+		w := b.lobby.queue[i]
 		late := b.now.Mono >= w.deadline
 		if !late {
 			full = full || !b.room(&w)
@@ -70,7 +70,7 @@ func (b *Broker) admitWaiting(out *env.Outbox) bool {
 				continue
 			}
 		}
-		b.door.queue = slices.Delete(b.door.queue, i, i+1)
+		b.lobby.queue = slices.Delete(b.lobby.queue, i, i+1)
 		if late {
 			b.refuseWaiting(&w, out)
 		} else {

@@ -32,6 +32,7 @@ type sessionPart struct {
 	want              fetchPart
 	hw, stable, start int64 // as last told
 	told              bool
+	brought           bool // the answer under way has records of it
 }
 
 func (s *sessions) init(most int) {
