@@ -65,7 +65,7 @@ func Compress(c env.Codec, plain []byte) []byte {
 const xerialChunk = 32 << 10
 
 func compressXerial(plain []byte) []byte {
-	out := append(make([]byte, 0, 64+len(plain)/2), xerialMagic[:]...)
+	out := append(make([]byte, 0, 64+len(plain)/2), xerialMagic...)
 	out = binary.BigEndian.AppendUint32(out, 1)
 	out = binary.BigEndian.AppendUint32(out, 1)
 	for len(plain) > 0 {

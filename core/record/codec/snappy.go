@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -15,24 +14,32 @@ import (
 //	82 "SNAPPY" 00 | version u32 | compatible u32 | { length u32 | raw block }…
 //
 // The header may come again between chunks, where streams were joined.
-var xerialMagic = [8]byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
-
 const (
+	xerialMagic  = "\x82SNAPPY\x00"
 	xerialHeader = 16
 	// snappyRatio bounds how much a raw block can grow: three bytes of a copy
 	// element give at most 64.
 	snappyRatio = 22
 )
 
-var (
-	errHuge   = errors.New("larger than may be held")
-	errBroken = errors.New("broken")
+// failure is an error that is a constant.
+type failure string
+
+func (f failure) Error() string { return string(f) }
+
+const (
+	errHuge   failure = "larger than may be held"
+	errBroken failure = "broken"
 )
+
+func isXerial(data []byte) bool {
+	return len(data) >= len(xerialMagic) && string(data[:len(xerialMagic)]) == xerialMagic
+}
 
 // openSnappy decompresses a raw block whole, since a copy may reach back to its
 // beginning, and framed ones chunk by chunk.
 func (s *Scratch) openSnappy(data []byte, limit int64) {
-	if len(data) >= xerialHeader && bytes.HasPrefix(data, xerialMagic[:]) {
+	if len(data) >= xerialHeader && isXerial(data) {
 		s.xerial = xerial{data: data, limit: limit, scratch: s}
 		s.stream.from = &s.xerial
 		return
@@ -80,7 +87,7 @@ type xerial struct {
 
 func (x *xerial) next() ([]byte, error) {
 	for {
-		for bytes.HasPrefix(x.data, xerialMagic[:]) {
+		for isXerial(x.data) {
 			if len(x.data) < xerialHeader {
 				return nil, io.ErrUnexpectedEOF
 			}
