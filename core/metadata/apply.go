@@ -65,12 +65,12 @@ func (m *Image) unregisterBroker(r UnregisterBroker) {
 
 func (m *Image) addTopic(r AddTopic) {
 	i, found := m.place(r.Name)
-	if found || m.IDs[r.ID] != nil {
+	if _, known := m.IDs[r.ID]; found || known {
 		panic(fmt.Sprintf("metadata: topic %s %s is there already", r.Name, r.ID))
 	}
 	t := &Topic{Name: r.Name, ID: r.ID}
 	m.Topics = slices.Insert(m.Topics, i, t)
-	m.IDs[r.ID] = t
+	m.IDs[r.ID] = r.Name
 }
 
 func (m *Image) addPartition(r AddPartition) {
@@ -151,7 +151,7 @@ func (m *Image) setFeature(r SetFeature) {
 }
 
 func (m *Image) mustTopic(id ID) *Topic {
-	t := m.IDs[id]
+	t := m.TopicByID(id)
 	if t == nil {
 		panic(fmt.Sprintf("metadata: no topic %s", id))
 	}

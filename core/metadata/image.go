@@ -14,8 +14,9 @@ import (
 type Image struct {
 	Brokers []Broker // by id
 	Topics  []*Topic // by name
-	// IDs finds a topic by its id; the same topics as Topics.
-	IDs map[ID]*Topic
+	// IDs tells a topic's name by its id; the same topics as Topics. No pointer
+	// stands here, for an image is a tree (law 7).
+	IDs map[ID]string
 	// Configs are the set configs, by resource; a resource without any is not there.
 	Configs      map[Resource][]env.Property // each sorted by name
 	Features     []Feature                   // by name; no level 0
@@ -47,7 +48,7 @@ type Feature struct {
 
 // NewImage is the image before the first record.
 func NewImage() *Image {
-	return &Image{IDs: make(map[ID]*Topic), Configs: make(map[Resource][]env.Property)}
+	return &Image{IDs: make(map[ID]string), Configs: make(map[Resource][]env.Property)}
 }
 
 // Topic finds a topic by name; nil: there is none.
@@ -59,7 +60,13 @@ func (m *Image) Topic(name string) *Topic {
 }
 
 // TopicByID finds a topic by id; nil: there is none.
-func (m *Image) TopicByID(id ID) *Topic { return m.IDs[id] }
+func (m *Image) TopicByID(id ID) *Topic {
+	name, ok := m.IDs[id]
+	if !ok {
+		return nil
+	}
+	return m.Topic(name)
+}
 
 // place is where a topic of that name is, or would be.
 func (m *Image) place(name string) (int, bool) {
