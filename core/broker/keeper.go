@@ -124,6 +124,7 @@ func (b *Broker) retain(out *env.Outbox) {
 		}
 		l := p.rep.Log
 		first, before := len(out.Journal), l.TailBytes()
+		l.ExpireProducers(b.now.WallMillis())
 		l.Retain(&b.journal, out, b.now, p.rep.HW())
 		b.tails += l.TailBytes() - before
 		b.noteEntries(int32(slot), out, first)

@@ -167,20 +167,20 @@ func (b *Broker) appendPart(t replica.Ticket, p *produce, n int, slot int32, bat
 		return
 	}
 	answer := &p.res.Topics[part.topic].Partitions[part.index]
+	stamp := b.now.WallMillis()
 	if v.Duplicate {
-		answer.BaseOffset, part.end = v.Base, v.End
+		answer.BaseOffset, part.end, stamp = v.Base, v.End, v.Time
 	} else {
 		if at.set.LogAppendTime {
-			wall := b.now.WallMillis()
-			batch.data.Stamp(wall)
-			batch.info.FirstTime, batch.info.MaxTime, batch.info.MaxTimeAt = wall, wall, 0
+			batch.data.Stamp(stamp)
+			batch.info.FirstTime, batch.info.MaxTime, batch.info.MaxTimeAt = stamp, stamp, 0
 		} else if batch.data.LogAppendTime() {
 			batch.data.ClearStamp()
 		}
 		answer.BaseOffset, part.end = b.append(slot, batch, out)
 	}
 	if at.set.LogAppendTime {
-		answer.LogAppendTime = b.now.WallMillis()
+		answer.LogAppendTime = stamp
 	}
 	answer.LogStartOffset = at.rep.Log.Start()
 	part.appended = true

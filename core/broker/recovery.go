@@ -157,6 +157,11 @@ func (b *Broker) loadPlan(plan log.Plan, out *env.Outbox) bool {
 	case log.Load:
 		b.startRead(read{slot: b.meta.slot, plan: plan}, out)
 		return false
+	case log.Damaged:
+		// Half an image would lose topics, so nothing is served on it.
+		out.Notes = append(out.Notes, env.Note{Kind: env.Stop, Name: "metadata.damaged", Log: metadataLog(), Value: b.starts.next,
+			Text: fmt.Sprintf("the metadata log is damaged at offset %d: restore the data directory from a copy", b.starts.next)})
+		return false
 	default:
 		panic(fmt.Sprintf("broker: the metadata log is %v at offset %d", plan.State, b.starts.next))
 	}
@@ -193,9 +198,28 @@ func (b *Broker) registered(out *env.Outbox) {
 			b.removeLog(int32(slot), out) // its topic's removal was committed
 		}
 	}
+	b.acceptLosses(out)
 	b.dropUnknown(out)
 	b.beginKeeping()
 	out.Notes = append(out.Notes, env.Note{Kind: env.Ready, Name: "ready", Value: int64(len(b.parts))})
+}
+
+// acceptLosses ends the damages that an operator has accepted, and names the others.
+func (b *Broker) acceptLosses(out *env.Outbox) {
+	for slot := range b.parts {
+		p := &b.parts[slot]
+		if !p.live || p.rep.Log.Sound() {
+			continue
+		}
+		if slices.Contains(b.cfg.AcceptLoss, p.id) {
+			first := len(out.Journal)
+			p.rep.Log.Accept(&b.journal, out)
+			b.noteEntries(int32(slot), out, first)
+			continue
+		}
+		out.Notes = append(out.Notes, env.Note{Kind: env.Warn, Name: "log.damaged", Log: p.id,
+			Text: fmt.Sprintf("%s-%d is damaged: what is sound is served; orrery disk accept-loss ends it", p.topic, p.id.Partition)})
+	}
 }
 
 // dropUnknown drops the files that no surviving entry names, unless this start

@@ -81,7 +81,8 @@ type Trim struct {
 type JobKind uint8
 
 const (
-	// Recompress turns the batch Data into the codec Args[0]; Done.Data is the new batch.
+	// Recompress turns the batch Data into the codec Args[0] at the level Args[1]
+	// (0: the codec's default); Done.Data is the new batch.
 	Recompress JobKind = 1
 	// FindTime looks in the batch Data for the first record whose timestamp is at
 	// least Args[0] and whose offset is at least Args[1]; Done.Data is its offset
@@ -138,6 +139,7 @@ const (
 	Gauge                 // a metric: Name is now Value
 	Mark                  // coverage: this place was reached
 	Ready                 // recovery is over: clients are answered from now on
+	Stop                  // this life can not serve; Text says why and what to do
 )
 
 // Note tells people and metrics; it changes nothing.
