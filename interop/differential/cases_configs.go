@@ -128,7 +128,7 @@ func alterConfigsCases() []scenario {
 			}}, shown("retention.ms", "segment.ms"),
 		}},
 		{name: "the same resource twice", key: key, topics: a, steps: []step{
-			{ask: func(r *run) kmsg.Request {
+			{name: "twice (no answer)", ask: func(r *run) kmsg.Request {
 				req := alter(r, topicResource, "a", pair{"segment.ms", ptr("100000")})
 				req.Resources = append(req.Resources, req.Resources[0])
 				return req

@@ -54,7 +54,9 @@ func produceCases() []scenario {
 			return req
 		}).since(13),
 		sent("empty records", a, func(r *run) kmsg.Request { return produce(r, -1, part{"a", 0, []byte{}}) }),
-		sent("null records (no answer)", a, func(r *run) kmsg.Request { return produce(r, -1, part{"a", 0, nil}) }),
+		{name: "null records", key: produceKey, topics: a, shared: true, steps: []step{
+			{name: "null (no answer)", ask: func(r *run) kmsg.Request { return produce(r, -1, part{"a", 0, nil}) }},
+		}},
 		sent("a batch without records", a, func(r *run) kmsg.Request { return produce(r, -1, part{"a", 0, batch{records: []rec{}}.bytes()}) }),
 		sent("null key and null value", a, func(r *run) kmsg.Request {
 			return produce(r, -1, part{"a", 0, batch{records: []rec{{}, {key: []byte{}, value: []byte{}}}}.bytes()})
