@@ -21,7 +21,7 @@ func Run(j env.Job) env.Done {
 	}
 	switch j.Kind {
 	case env.Recompress:
-		return env.Done{Job: j.Job, Data: recompress(b, env.Codec(j.Args[0]))}
+		return env.Done{Job: j.Job, Data: recompress(b, env.Codec(j.Args[0]), int(j.Args[1]))}
 	case env.FindTime:
 		return env.Done{Job: j.Job, Data: findTime(b, j.Args[0], j.Args[1])}
 	default:
@@ -29,13 +29,13 @@ func Run(j env.Job) env.Done {
 	}
 }
 
-// recompress gives a batch that says the same in another codec.
-func recompress(b record.Batch, to env.Codec) []byte {
+// recompress gives a batch that says the same in another codec, at a level.
+func recompress(b record.Batch, to env.Codec, level int) []byte {
 	plain, fault := codec.Decompress(b.Codec(), b.Records(), heldMax)
 	if fault != codec.Sound {
 		return nil
 	}
-	return b.WithRecords(to, codec.Compress(to, plain))
+	return b.WithRecords(to, codec.CompressLevel(to, plain, level))
 }
 
 // findTime gives offset and timestamp of the first record at or after both, or

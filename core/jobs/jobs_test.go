@@ -39,8 +39,9 @@ func TestRecompressingChangesTheCodecAndNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, records := anyBatch(t)
 		to := env.Codec(rapid.IntRange(0, 4).Draw(t, "to"))
+		args := [2]int64{int64(to), rapid.Int64Range(0, 9).Draw(t, "level")}
 		before := bytes.Clone(b)
-		done := Run(env.Job{Job: 5, Kind: env.Recompress, Data: b, Args: [2]int64{int64(to)}})
+		done := Run(env.Job{Job: 5, Kind: env.Recompress, Data: b, Args: args})
 		require.Equal(t, env.JobID(5), done.Job)
 		require.Equal(t, before, []byte(b), "the input stays as it is")
 		got, rest, ok := record.Next(done.Data)
@@ -61,7 +62,7 @@ func TestRecompressingChangesTheCodecAndNothingElse(t *testing.T) {
 		header[22] = header[22]&^7 | b[22]&7
 		require.Equal(t, []byte(b[:record.HeaderSize]), header)
 
-		again := Run(env.Job{Job: 5, Kind: env.Recompress, Data: b, Args: [2]int64{int64(to)}})
+		again := Run(env.Job{Job: 5, Kind: env.Recompress, Data: b, Args: args})
 		require.Equal(t, done, again, "a job is a function of its bytes")
 	})
 }

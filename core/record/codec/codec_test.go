@@ -93,6 +93,30 @@ func TestEveryClientsDressIsDecompressed(t *testing.T) {
 	}
 }
 
+func TestEveryLevelThatAConfigMayNameCompresses(t *testing.T) {
+	plain := bytes.Repeat([]byte("plain bytes, and again plain bytes; "), 3000)
+	for _, c := range []struct {
+		codec  env.Codec
+		levels []int
+	}{
+		{env.None, []int{0}}, {env.Snappy, []int{0}},
+		{env.Gzip, []int{-1, 0, 1, 2, 5, 6, 9}},
+		{env.LZ4, []int{0, 1, 2, 8, 9, 10, 17}},
+		{env.Zstd, []int{-131072, -1, 0, 1, 3, 7, 15, 22}},
+	} {
+		for _, level := range c.levels {
+			data := CompressLevel(c.codec, plain, level)
+			got, fault := Decompress(c.codec, data, limit)
+			require.Equal(t, Sound, fault, "codec %d level %d", c.codec, level)
+			require.True(t, bytes.Equal(plain, got), "codec %d level %d", c.codec, level)
+			if c.codec != env.None {
+				require.Less(t, len(data), len(plain)/4, "codec %d level %d", c.codec, level)
+			}
+		}
+	}
+	require.Equal(t, lz4.Level9, lz4.Level1<<8)
+}
+
 func TestMoreThanAMegabyteOfZstdIsDecompressed(t *testing.T) {
 	plain := make([]byte, 3<<20)
 	for i := range plain {

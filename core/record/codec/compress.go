@@ -33,32 +33,61 @@ func Decompress(c env.Codec, data []byte, limit int64) ([]byte, Fault) {
 
 // Compress compresses plain with c the way Kafka's own producer does: framed
 // snappy, independent LZ4 blocks of 64 KiB.
-func Compress(c env.Codec, plain []byte) []byte {
+func Compress(c env.Codec, plain []byte) []byte { return CompressLevel(c, plain, 0) }
+
+// CompressLevel is Compress at a level of Kafka's compression.*.level settings.
+// 0 is the codec's default, as is -1 of gzip and 9 of LZ4 (Kafka's own default,
+// for which it takes the fast compressor).
+func CompressLevel(c env.Codec, plain []byte, level int) []byte {
 	switch c {
 	case env.None:
 		return plain
 	case env.Gzip:
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		must(w.Write(plain))
-		must(0, w.Close())
-		return b.Bytes()
+		return compressGzip(plain, level)
 	case env.Snappy:
 		return compressXerial(plain)
 	case env.LZ4:
-		var b bytes.Buffer
-		w := lz4.NewWriter(&b)
-		must(0, w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1)))
-		must(w.Write(plain))
-		must(0, w.Close())
-		return b.Bytes()
+		return compressLZ4(plain, level)
 	case env.Zstd:
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
-		must(0, err)
-		return e.EncodeAll(plain, nil)
+		return compressZstd(plain, level)
 	default:
 		panic(fmt.Sprintf("codec: compress with codec %d", c))
 	}
+}
+
+func compressGzip(plain []byte, level int) []byte {
+	if level == 0 {
+		level = gzip.DefaultCompression
+	}
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, level)
+	must(0, err)
+	must(w.Write(plain))
+	must(0, w.Close())
+	return b.Bytes()
+}
+
+func compressLZ4(plain []byte, level int) []byte {
+	of := lz4.Fast
+	if level > 0 && level != 9 {
+		of = lz4.Level1 << (min(level, 9) - 1)
+	}
+	var b bytes.Buffer
+	w := lz4.NewWriter(&b)
+	must(0, w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1), lz4.CompressionLevelOption(of)))
+	must(w.Write(plain))
+	must(0, w.Close())
+	return b.Bytes()
+}
+
+func compressZstd(plain []byte, level int) []byte {
+	of := zstd.SpeedDefault
+	if level != 0 {
+		of = zstd.EncoderLevelFromZstd(level)
+	}
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderLevel(of))
+	must(0, err)
+	return e.EncodeAll(plain, nil)
 }
 
 // xerialChunk is snappy-java's block size.
