@@ -180,13 +180,14 @@ func (l *Log) appendCheckpoint(b []byte, stored int64) []byte {
 			c.size, c.end = 0, s.from
 		}
 		behind = behind || c.size < s.size
-		b = appendSegment(b, &c)
+		b = appendSegment(b, &c, s.whole())
 	}
 	return b
 }
 
-// appendSegment encodes a segment whose size and end are what is counted.
-func appendSegment(b []byte, s *segment) []byte {
+// appendSegment encodes a segment whose size and end are what is counted; whole
+// tells whether that is all, footer included.
+func appendSegment(b []byte, s *segment, whole bool) []byte {
 	b = binary.AppendUvarint(b, uint64(s.id.Kind))
 	b = binary.AppendUvarint(b, uint64(s.id.Base))
 	b = binary.AppendUvarint(b, s.id.Gen)
@@ -195,7 +196,6 @@ func appendSegment(b []byte, s *segment) []byte {
 	b = binary.AppendUvarint(b, uint64(s.size))
 	b = binary.AppendVarint(b, s.firstTime)
 	b = binary.AppendVarint(b, s.wall)
-	whole := s.whole()
 	b = journal.AppendBool(b, whole)
 	if whole {
 		b = binary.AppendUvarint(b, uint64(s.footer))

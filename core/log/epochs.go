@@ -29,6 +29,9 @@ func (e *epochs) assign(epoch int32, offset int64) {
 		panic(fmt.Sprintf("log: epoch %d at offset %d behind epoch %d", epoch, offset, last))
 	}
 	if epoch > last {
+		if n := len(e.list); n > 0 && e.list[n-1].start == offset {
+			e.list = e.list[:n-1] // its records are all before the log's start
+		}
 		e.list = append(e.list, epochStart{epoch, offset})
 	}
 }

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"math"
 	"slices"
 
 	"github.com/orrery-log/orrery/core/env"
@@ -24,7 +25,8 @@ type wrote struct {
 	time     int64 // its largest timestamp
 }
 
-func (w *wrote) first() int32 { return record.AddSequence(w.sequence, -w.delta) }
+// first is the sequence of its first record; 0 is preceded by 2^31-1.
+func (w *wrote) first() int32 { return (w.sequence - w.delta) & math.MaxInt32 }
 
 // Kafka's error codes that a producer's batch can meet.
 const (

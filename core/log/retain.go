@@ -130,15 +130,15 @@ func (l *Log) moveStart(start int64, seq env.Seq) {
 	l.epochs.startAt(start)
 	l.tail.freeBefore(start)
 	l.damage.startAt(start)
-	for len(l.segments) > 0 && givesUp(&l.segments[0], start) {
+	for len(l.segments) > 0 && l.givesUp(&l.segments[0]) {
 		l.giveUp(0, seq)
 	}
 }
 
 // givesUp: all its records are before the start. One that is empty and may still
-// take records stays.
-func givesUp(s *segment, start int64) bool {
-	return s.end <= start && (s.size > 0 || s.state == sealed)
+// take records stays, and so does one that a crash cut short and replay fills again.
+func (l *Log) givesUp(s *segment) bool {
+	return s.end <= l.start && (s.state == sealed || s.size > 0 && !l.recovering)
 }
 
 func (l *Log) giveUp(i int, seq env.Seq) {
