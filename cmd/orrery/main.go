@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,11 @@ import (
 // its name.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		topicCommand(),
+		produceCommand(),
+		consumeCommand(),
 		checkCommand(),
+		benchCommand(),
 		versionCommand(),
 	}
 }
@@ -42,15 +47,22 @@ func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer) 
 	var coded *exitError
 	if errors.As(err, &coded) {
 		if coded.err != nil {
-			fmt.Fprintln(talk, "orrery:", coded.err)
+			say(talk, coded.err)
 		}
 		return coded.code
 	}
-	fmt.Fprintln(talk, "orrery:", err)
+	say(talk, err)
 	if !began {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// say prints an error; several that were joined get a line each.
+func say(talk io.Writer, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(talk, "orrery:", line)
+	}
 }
 
 func rootCommand(began *bool) *cobra.Command {
