@@ -223,6 +223,9 @@ func allocated(f func()) uint64 {
 }
 
 func TestAGibibyteOfZerosIsReadAndNotHeld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of decompressing")
+	}
 	const gib = 1 << 30
 	head := []byte{0, 0, 0, 1} // attributes, time, offset delta, null key
 	head = binary.AppendVarint(head, gib)
@@ -241,6 +244,9 @@ func TestAGibibyteOfZerosIsReadAndNotHeld(t *testing.T) {
 }
 
 func TestMoreThanABatchMayHaveIsHuge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of decompressing")
+	}
 	data := zeros(env.Zstd, nil, 2<<30, nil)
 	var s Scratch
 	in := s.Stream(env.Zstd, data, limit)
@@ -279,6 +285,18 @@ func TestWhatMustBeHeldIsBounded(t *testing.T) {
 		})
 		require.Less(t, used, uint64(6<<20), c.name)
 	}
+}
+
+func TestS2IsNoSnappy(t *testing.T) {
+	// A match that goes on behind a changed byte makes S2 repeat its offset.
+	plain := bytes.Repeat([]byte("a line that comes again and again, but not the same: 0123456789\n"), 200)
+	for i := range 200 {
+		plain[i*64+20] = byte(i)
+	}
+	_, fault := Decompress(env.Snappy, s2.EncodeSnappy(nil, plain), limit)
+	require.Equal(t, Sound, fault)
+	_, fault = Decompress(env.Snappy, s2.Encode(nil, plain), limit)
+	require.Equal(t, Corrupt, fault)
 }
 
 func TestLZ4AsOnlyOthersReadItIsCorrupt(t *testing.T) {

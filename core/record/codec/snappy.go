@@ -65,7 +65,49 @@ func unsnap(buf, block []byte, limit int64) ([]byte, error) {
 	if int64(n) > limit {
 		return nil, errHuge
 	}
+	if !isSnappy(block) {
+		return nil, errBroken
+	}
 	return s2.Decode(buf[:cap(buf)], block)
+}
+
+// isSnappy tells whether block keeps to Snappy. The decoder also reads its
+// successor S2, where a copy from offset 0 repeats the offset before; a client
+// that sends that would be stored and not read by others. Whatever else is wrong
+// with a block is left to the decoder.
+func isSnappy(block []byte) bool {
+	_, k := binary.Uvarint(block)
+	if k <= 0 {
+		return false
+	}
+	for at := k; at < len(block); {
+		tag := block[at]
+		switch tag & 3 {
+		case 0: // a literal; from 60 on its length follows in 1 to 4 bytes
+			n := int(tag >> 2)
+			extra := max(0, n-59)
+			if at+1+extra > len(block) {
+				return false
+			}
+			if extra > 0 {
+				n = 0
+				for i := extra; i > 0; i-- {
+					n = n<<8 | int(block[at+i])
+				}
+			}
+			at += 1 + extra + n + 1
+		case 1:
+			if at+2 > len(block) || tag>>5 == 0 && block[at+1] == 0 {
+				return false
+			}
+			at += 2
+		case 2:
+			at += 3
+		case 3:
+			at += 5
+		}
+	}
+	return true
 }
 
 // keptPlain is the largest buffer that outlives its batch.
