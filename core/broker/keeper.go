@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/wait"
 )
 
 // keeper moves records from memory to segments, checkpoints logs, cuts the
@@ -25,8 +28,8 @@ type keeper struct {
 	waits    env.Seq  // look again when this is Synced; 0: nothing of that look is on its way
 }
 
-// rounds divides StoreAge: so many looks at every log while a tail grows old.
-const rounds = 2
+// lookEvery is the time between two looks at every tail: two while one grows old.
+func (b *Broker) lookEvery() env.Time { return max(b.lim.StoreAge/2, env.Millisecond) }
 
 func (k *keeper) wakeAt() env.Time {
 	return min(k.round, k.swept)
@@ -34,14 +37,17 @@ func (k *keeper) wakeAt() env.Time {
 
 // begin starts the keeper's clocks when the broker begins to serve.
 func (b *Broker) beginKeeping() {
-	b.keeper.round = b.now.Mono + b.lim.StoreAge/rounds
+	b.keeper.round = b.now.Mono + b.lookEvery()
 	b.keeper.swept = b.now.Mono + b.retentionEvery()
 }
 
 // appended looks at one log that has just grown.
 func (b *Broker) appended(slot int32, out *env.Outbox) {
-	if b.parts[slot].rep.Log.Unstored() >= b.lim.StoreBytes {
+	l := b.parts[slot].rep.Log
+	if l.Unstored() >= b.lim.StoreBytes {
 		b.store(slot, out)
+	} else if b.keeper.round == wait.Never && l.HasOpenSegment() {
+		b.keeper.round = b.now.Mono + b.lookEvery()
 	}
 }
 
@@ -52,8 +58,10 @@ func (b *Broker) keep(out *env.Outbox) {
 	}
 	k := &b.keeper
 	if b.now.Mono >= k.round {
-		k.round = b.now.Mono + max(b.lim.StoreAge/rounds, env.Millisecond)
-		b.storeOld(out)
+		k.round = wait.Never
+		if b.storeOld(out) {
+			k.round = b.now.Mono + b.lookEvery()
+		}
 	}
 	if b.now.Mono >= k.swept {
 		k.swept = b.now.Mono + b.retentionEvery()
@@ -105,14 +113,21 @@ func (b *Broker) onStored(e env.Stored, out *env.Outbox) {
 }
 
 // storeOld stores the tails that have waited for StoreAge and have a segment to
-// go to; a log without one is carried, or stored when it grows.
-func (b *Broker) storeOld(out *env.Outbox) {
+// go to; a log without one is carried, or stored when it grows. It tells whether
+// one is left that grows old.
+func (b *Broker) storeOld(out *env.Outbox) bool {
+	left := false
 	for slot := range b.parts {
 		p := &b.parts[slot]
-		if p.live && p.rep.Log.HasOpenSegment() && p.rep.Log.OldestUnstored() <= b.now.Mono-b.lim.StoreAge {
+		if !p.live || !p.rep.Log.HasOpenSegment() {
+			continue
+		}
+		if p.rep.Log.OldestUnstored() <= b.now.Mono-b.lim.StoreAge {
 			b.store(int32(slot), out)
 		}
+		left = left || p.rep.Log.Unstored() > 0
 	}
+	return left
 }
 
 // retain applies retention, and rolls segments that are old.
@@ -131,29 +146,27 @@ func (b *Broker) retain(out *env.Outbox) {
 	}
 }
 
-// relieveTails stores the largest tails, then the oldest, while more than half of
+// relieveTails stores the largest tails while more than half of
 // the budget is used and nothing that would help is under way.
 func (b *Broker) relieveTails(out *env.Outbox) {
 	if b.tails*2 <= b.lim.Tails || b.keeper.pressing {
 		return
 	}
+	type tail struct {
+		slot  int32
+		bytes int64
+	}
+	var largest []tail
+	for slot := range b.parts {
+		if p := &b.parts[slot]; p.live && p.rep.Log.Unstored() > 0 {
+			largest = append(largest, tail{int32(slot), p.rep.Log.Unstored()})
+		}
+	}
+	slices.SortStableFunc(largest, func(x, y tail) int { return cmp.Compare(y.bytes, x.bytes) })
 	over := b.tails - b.lim.Tails/4
-	for over > 0 {
-		best, bytes := -1, int64(0)
-		for slot := range b.parts {
-			p := &b.parts[slot]
-			if p.live && p.rep.Log.Unstored() > bytes {
-				best, bytes = slot, p.rep.Log.Unstored()
-			}
-		}
-		if best < 0 {
-			break
-		}
-		over -= bytes
-		b.store(int32(best), out)
-		if b.parts[best].rep.Log.Unstored() == bytes {
-			break // it waits for its segment to open; the others will be looked at then
-		}
+	for i := 0; i < len(largest) && over > 0; i++ {
+		over -= largest[i].bytes
+		b.store(largest[i].slot, out)
 	}
 	b.keeper.pressing = true
 }

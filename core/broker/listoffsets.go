@@ -115,7 +115,7 @@ func (b *Broker) listPlace(slot int32, version int16, place int64, a *kmsg.ListO
 		a.Offset = rep.Log.Start()
 		a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
 	case place == maxTimestamp && version >= 7:
-		if a.Timestamp, a.Offset = rep.Log.MaxTime(); a.Offset >= 0 {
+		if a.Timestamp, a.Offset = rep.Log.MaxTime(rep.ReadLimit()); a.Offset >= 0 {
 			a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
 		}
 	case place == latestTiered && version >= 9, place == earliestPending && version >= 11:

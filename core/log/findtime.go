@@ -122,19 +122,27 @@ func (l *Log) LoadedTime(cache *IndexCache, q *TimeQuery, p Plan, data []byte, d
 	return l.FindTime(cache, q)
 }
 
-// MaxTime is the largest timestamp of the log and the offset of the first record
-// that has it; -1 and -1: no record has one.
-func (l *Log) MaxTime() (time, offset int64) {
+// MaxTime is the largest timestamp of the records before limit and the offset of
+// the first one that has it; -1 and -1: there is none.
+func (l *Log) MaxTime(limit int64) (time, offset int64) {
 	time, offset = -1, -1
+	take := func(t, at int64) {
+		if t > time && at < limit {
+			time, offset = t, at
+		}
+	}
 	for i := range l.segments {
-		if s := &l.segments[i]; s.size > 0 && s.maxTime > time {
-			time, offset = s.maxTime, s.maxTimeAt
+		s := &l.segments[i]
+		if s.size == 0 {
+			continue
+		}
+		take(s.maxTime, s.maxTimeAt)
+		for k := range s.index { // when the segment's own maximum lies behind the limit
+			take(s.index[k].maxTime, s.index[k].maxTimeAt)
 		}
 	}
 	for i := l.tail.next; i < len(l.tail.list); i++ {
-		if b := &l.tail.list[i]; b.maxTime > time {
-			time, offset = b.maxTime, b.maxTimeAt
-		}
+		take(l.tail.list[i].maxTime, l.tail.list[i].maxTimeAt)
 	}
 	return time, offset
 }
