@@ -90,7 +90,7 @@ func (c *conn) read() error {
 		}
 		c.s.stats.frames.Add(1)
 		c.s.stats.received.Add(int64(len(frame)) + 4)
-		header, req, err := open(frame, o.Limits)
+		header, req, err := c.s.open(frame)
 		if err != nil {
 			held.giveBack()
 			return err
@@ -111,13 +111,16 @@ func (c *conn) read() error {
 
 // open decodes a frame. The decoders read foreign bytes; should one fail in a way
 // that nobody foresaw, that costs its connection and not the node.
-func open(frame []byte, l door.Limits) (h door.Header, r env.Request, err error) {
+func (s *Server) open(frame []byte) (h door.Header, r env.Request, err error) {
+	scratch := s.scratch.Get().(*door.Scratch)
 	defer func() {
 		if p := recover(); p != nil {
+			scratch = new(door.Scratch)
 			err = fmt.Errorf("%w: %v\n%s", errDoorFell, p, debug.Stack())
 		}
+		s.scratch.Put(scratch)
 	}()
-	h, r, err = door.Open(frame, l)
+	h, r, err = scratch.Open(frame, s.opt.Limits)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errFrame, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/orrery-log/orrery/core/door"
 	"github.com/orrery-log/orrery/core/env"
 )
 
@@ -19,6 +20,7 @@ type Server struct {
 	small   budget
 	large   budget
 	buffers sync.Pool // of *[]byte: answers on their way out
+	scratch sync.Pool // of *door.Scratch: decompressors
 	stats   stats
 
 	mu        sync.Mutex
@@ -49,6 +51,7 @@ func NewServer(o Options) *Server {
 	s := &Server{opt: o, conns: map[env.ConnID]*conn{}}
 	s.small.max, s.large.max = o.SmallBytes, o.LargeBytes
 	s.buffers.New = func() any { return new([]byte) }
+	s.scratch.New = func() any { return new(door.Scratch) }
 	return s
 }
 

@@ -5,13 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
-)
 
-// pair is one setting as it stands in a file, on the command line or in the environment.
-type pair struct {
-	name, value string
-	where       string // for people: "server.properties line 3", "--set", "environment"
-}
+	"github.com/orrery-log/orrery/core/config"
+)
 
 // parseProperties reads the format of java.util.Properties, in which Kafka's
 // configuration files are written.
@@ -26,8 +22,8 @@ type pair struct {
 //     other character is dropped.
 //
 // Bytes beyond ASCII are taken as UTF-8; Java takes them for Latin-1.
-func parseProperties(file, text string) ([]pair, error) {
-	var all []pair
+func parseProperties(file, text string) ([]config.Given, error) {
+	var all []config.Given
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -43,15 +39,15 @@ func parseProperties(file, text string) ([]pair, error) {
 			line += strings.TrimLeft(lines[i], " \t\f")
 		}
 		name, value := split(line)
-		p := pair{where: fmt.Sprintf("%s line %d", file, at)}
+		g := config.Given{Where: fmt.Sprintf("%s line %d", file, at)}
 		var err error
-		if p.name, err = unescape(name); err == nil {
-			p.value, err = unescape(value)
+		if g.Name, err = unescape(name); err == nil {
+			g.Value, err = unescape(value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.where, err)
+			return nil, fmt.Errorf("%s: %w", g.Where, err)
 		}
-		all = append(all, p)
+		all = append(all, g)
 	}
 	return all, nil
 }

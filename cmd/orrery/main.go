@@ -17,6 +17,8 @@ import (
 // its name.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		serveCommand(),
+		devCommand(),
 		topicCommand(),
 		produceCommand(),
 		consumeCommand(),
