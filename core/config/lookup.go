@@ -71,7 +71,7 @@ func shorten(name string) string {
 // of a broker's gives the broker setting that is its default, and the reverse.
 func suggest(scope Scope, name string) string {
 	for i := range topicSettings {
-		t := &topicSettings[i]
+		t := topicSettings[i]
 		for _, broker := range t.Synonyms {
 			switch {
 			case scope == Broker && t.Name == name:

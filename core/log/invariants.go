@@ -32,7 +32,7 @@ func (l *Log) CheckWellFormed() {
 	l.checkSegments()
 	l.checkTail()
 	l.checkEpochs()
-	for id, p := range l.producers { // order does not matter: each is judged alone
+	for id, p := range l.producers { //purity:ordered each is judged alone
 		for i := 1; i < len(p.window); i++ {
 			if p.window[i].last-int64(p.window[i].delta) <= p.window[i-1].last {
 				panic(fmt.Sprintf("log: %v producer %d wrote %v behind %v", l.id, id, p.window[i], p.window[i-1]))

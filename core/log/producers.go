@@ -132,7 +132,7 @@ func (l *Log) learnProducer(h *journal.Records) {
 
 // ExpireProducers forgets the producers that have written nothing for Settings' expiry.
 func (l *Log) ExpireProducers(wallMs int64) {
-	for id, p := range l.producers { // order does not matter: each is judged alone
+	for id, p := range l.producers { //purity:ordered each is judged alone
 		if l.expired(&p, wallMs) {
 			delete(l.producers, id)
 		}
@@ -163,7 +163,7 @@ func (l *Log) Producers() []ProducerState {
 
 func (l *Log) producerIDs() []int64 {
 	ids := make([]int64, 0, len(l.producers))
-	for id := range l.producers { // sorted below
+	for id := range l.producers { //purity:ordered sorted below
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)

@@ -32,7 +32,7 @@ func (m *Image) Records() []Record {
 // Resources are the resources that have set configs, by type and name.
 func (m *Image) Resources() []Resource {
 	out := make([]Resource, 0, len(m.Configs))
-	for r := range m.Configs {
+	for r := range m.Configs { //purity:ordered sorted below
 		out = append(out, r)
 	}
 	sort.Slice(out, func(i, j int) bool {
