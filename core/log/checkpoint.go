@@ -179,8 +179,8 @@ func (l *Log) appendCheckpoint(b []byte, stored int64) []byte {
 		if c.size, c.end = s.counted(); behind {
 			c.size, c.end = 0, s.from
 		}
+		b = appendSegment(b, &c, s.whole() && !behind)
 		behind = behind || c.size < s.size
-		b = appendSegment(b, &c, s.whole())
 	}
 	return b
 }

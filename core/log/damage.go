@@ -72,6 +72,12 @@ func (d *damage) at(offset int64) (span, bool) {
 	return span{}, false
 }
 
+// holds tells whether the whole range is lost.
+func (d *damage) holds(from, to int64) bool {
+	s, ok := d.at(from)
+	return ok && to <= s.to
+}
+
 func (d *damage) startAt(start int64) {
 	for len(d.spans) > 0 && d.spans[0].to <= start {
 		d.spans = slices.Delete(d.spans, 0, 1)

@@ -125,3 +125,15 @@ func (l *Log) describeState(wallMs int64) string {
 	}
 	return s
 }
+
+// String shows the log for a reader with a seed: one line, and one for each segment.
+func (l *Log) String() string {
+	s := fmt.Sprintf("%x/%d start %d synced %d written %d end %d, memory from %d with %d bytes, %d unstored, needs %d",
+		l.id.Topic[:4], l.id.Partition, l.start, l.synced, l.written, l.end, l.tail.base(l.end), l.tail.bytes, l.tail.unstored, l.NeedSeq())
+	for i := range l.segments {
+		g := &l.segments[i]
+		s += fmt.Sprintf("\n  segment %d/%d %v %d..%d, %d+%d bytes, written %d synced %d, %d reads",
+			g.id.Base, g.id.Gen, g.state, g.from, g.end, g.size, g.footer, g.written, g.synced, g.reads)
+	}
+	return s
+}

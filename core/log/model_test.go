@@ -299,7 +299,7 @@ func TestLogIsASliceThatSurvivesCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(1, 4).Draw(t, "lives") {
-			for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			for range rapid.IntRange(40, 200).Draw(t, "steps") {
 				w.step()
 			}
 			w.readAll()

@@ -93,11 +93,16 @@ func (l *Log) fileLost(s *segment) {
 }
 
 // trimmed: the file ends where it should and takes Stores again.
-func (l *Log) trimmed(s *segment, ev env.Stored) {
+func (l *Log) trimmed(out *env.Outbox, s *segment, ev env.Stored) {
 	if ev.Written != s.size || ev.Synced != s.size {
 		panic(fmt.Sprintf("log: segment %v trimmed to %d/%d, not %d", s.id, ev.Written, ev.Synced, s.size))
 	}
-	s.written, s.synced, s.state = s.size, s.size, open
+	s.written, s.synced, s.state, s.found = s.size, s.size, open, s.size
+	for i := len(l.segments) - 2; i >= 0; i-- {
+		if next := &l.segments[i+1]; l.segments[i].state == open && (next.size > 0 || next.state == sealed) {
+			l.seal(out, &l.segments[i]) // it was, and only its footer had not come to the medium
+		}
+	}
 }
 
 // Settled tells whether every Trim is confirmed.
@@ -199,7 +204,7 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 	}
 	b, sound := replayedBatch(e, h)
 	if h.Base < l.refilled {
-		if sound && l.tail.fill(h.Base, h.Last+1, b) {
+		if sound && (l.tail.fill(h.Base, h.Last+1, b) || l.damage.holds(h.Base, h.Last+1) && l.tail.insert(tailOf(b, h))) {
 			l.damage.repair(h.Base, h.Last+1)
 		}
 		return
@@ -218,9 +223,12 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 		b = nil
 		l.damage.add(h.Base, l.refilled)
 	}
-	l.tail.push(tailBatch{
-		bytes: b, base: h.Base, end: l.refilled, epoch: h.Epoch, maxTime: h.MaxTime, maxTimeAt: h.MaxTimeAt, wall: h.Wall, at: -1,
-	})
+	l.tail.push(tailOf(b, h))
+}
+
+// tailOf is a replayed batch in memory; without bytes it is a hole.
+func tailOf(b record.Batch, h *journal.Records) tailBatch {
+	return tailBatch{bytes: b, base: h.Base, end: h.Last + 1, epoch: h.Epoch, maxTime: h.MaxTime, maxTimeAt: h.MaxTimeAt, wall: h.Wall, at: -1}
 }
 
 // replayedBatch is the payload, when it is the batch that the header describes.
@@ -258,6 +266,9 @@ func (l *Log) Recovered(now env.Now) {
 		l.refilled = l.end
 	}
 	l.recovering = false
+	for len(l.segments) > 0 && l.givesUpFirst() {
+		l.giveUp(0, 0)
+	}
 	l.written, l.synced = l.end, l.end
 	l.marks.settle()
 	l.marks.countedTo(l.check.stored)

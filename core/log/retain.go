@@ -130,15 +130,24 @@ func (l *Log) moveStart(start int64, seq env.Seq) {
 	l.epochs.startAt(start)
 	l.tail.freeBefore(start)
 	l.damage.startAt(start)
-	for len(l.segments) > 0 && l.givesUp(&l.segments[0]) {
+	for len(l.segments) > 0 && l.givesUpFirst() {
 		l.giveUp(0, seq)
 	}
 }
 
-// givesUp: all its records are before the start. One that is empty and may still
-// take records stays, and so does one that a crash cut short and replay fills again.
-func (l *Log) givesUp(s *segment) bool {
-	return s.end <= l.start && (s.state == sealed || s.size > 0 && !l.recovering)
+// givesUpFirst: all records of the first segment are before the start, and it
+// takes no more: it is sealed, or it has records and no later segment waits for
+// it to be filled up, as after a crash that cut it short.
+func (l *Log) givesUpFirst() bool {
+	s := &l.segments[0]
+	if s.end > l.start || s.state == sealed {
+		return s.end <= l.start
+	}
+	if s.size == 0 || l.recovering {
+		return false
+	}
+	b := l.tail.firstUnstored()
+	return len(l.segments) == 1 || b == nil || b.base >= l.segments[1].from
 }
 
 func (l *Log) giveUp(i int, seq env.Seq) {
@@ -158,7 +167,7 @@ func (l *Log) drop(out *env.Outbox, synced env.Seq) {
 	for i := range l.dying {
 		if s := &l.dying[i]; !mayDrop(s, synced) {
 			kept = append(kept, *s)
-		} else if s.state != opening { // else it never had a file
+		} else if s.state != opening && s.found >= 0 { // else there is no file
 			out.Drops = append(out.Drops, s.id)
 		}
 	}

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/orrery-log/orrery/core/env"
@@ -30,7 +31,7 @@ type segment struct {
 	reads int32 // Reads outstanding
 
 	givenUp env.Seq // dying: the entry that gives it up
-	found   int64   // recovery: bytes of the file at the start; -1: there was none
+	found   int64   // bytes of the file at the start; -1: there was none
 }
 
 // segmentState: opening -> open -> sealed, never back. After a crash a segment
@@ -43,6 +44,21 @@ const (
 	open                         // takes Stores
 	sealed                       // its Seal is in a Store; the file is immutable from there on
 )
+
+func (s segmentState) String() string {
+	switch s {
+	case opening:
+		return "opening"
+	case trimming:
+		return "trimming"
+	case open:
+		return "open"
+	case sealed:
+		return "sealed"
+	default:
+		return fmt.Sprintf("state %d", uint8(s))
+	}
+}
 
 // run is one entry of the sparse index: whole batches, about IndexEvery bytes.
 type run struct {

@@ -196,7 +196,7 @@ func (l *Log) Stored(j *journal.Journal, out *env.Outbox, now env.Now, ev env.St
 		return // dropped since
 	}
 	if s.state == trimming {
-		l.trimmed(s, ev)
+		l.trimmed(out, s, ev)
 	}
 	if ev.Synced > ev.Written || ev.Written > s.size+s.footer || ev.Written < s.written || ev.Synced < s.synced {
 		panic(fmt.Sprintf("log: segment %v of %d+%d bytes was at %d/%d, now %d/%d",

@@ -128,3 +128,19 @@ func (t *tail) fill(base, end int64, data record.Batch) bool {
 	}
 	panic("log: a hole was stored during recovery")
 }
+
+// insert puts a batch where none is, between two that are here or before them
+// all: its entry was cut after the batch had been carried to the journal's head,
+// while the entries of later batches survived at their old place too.
+func (t *tail) insert(b tailBatch) bool {
+	i := t.find(b.base)
+	if i < t.next || i < len(t.list) && t.list[i].base < b.end {
+		return false
+	}
+	t.list = append(t.list, tailBatch{})
+	copy(t.list[i+1:], t.list[i:])
+	t.list[i] = b
+	t.bytes += int64(len(b.bytes))
+	t.unstored += int64(len(b.bytes))
+	return true
+}
