@@ -11,7 +11,8 @@ import (
 	"github.com/orrery-log/orrery/core/record/codec"
 )
 
-// Limits bounds what a client may make the door hold.
+// Limits bounds what a client may make one Open hold; how many run at once is
+// the caller's to bound.
 type Limits struct {
 	Frame        int32 // bytes of a frame of any API but Produce
 	ProduceFrame int32 // bytes of a Produce frame (socket.request.max.bytes)
