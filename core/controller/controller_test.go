@@ -227,7 +227,7 @@ func TestDeletionCanBeDisabled(t *testing.T) {
 	w.Layers.Static = []env.Property{{Name: "delete.topic.enable", Value: "false"}}
 	records, answers := DeleteTopics(w.Context, []TopicRef{{Name: "a", Named: true}})
 	require.Empty(t, records)
-	require.Equal(t, topicDeletionDisabled, answers[0].Problem.Code)
+	require.Equal(t, env.TopicDeletionDisabled, answers[0].Problem.Code)
 }
 
 func TestPartitionsAreOnlyAdded(t *testing.T) {

@@ -31,8 +31,5 @@ func problem(code int16, format string, args ...any) Problem {
 	return Problem{code, fmt.Sprintf(format, args...)}
 }
 
-// codes that only the controller answers with.
-const topicDeletionDisabled int16 = 73
-
 // partitionsMax is how many partitions one request may create, as in Kafka.
 const partitionsMax = 10_000

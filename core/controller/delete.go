@@ -39,7 +39,7 @@ func DeleteTopics(c Context, refs []TopicRef) ([]metadata.Record, []DeletedTopic
 		t, p := findTopic(c.Image, r)
 		switch {
 		case !enabled:
-			p = problem(topicDeletionDisabled, "Topic deletion is disabled: delete.topic.enable is false.")
+			p = problem(env.TopicDeletionDisabled, "Topic deletion is disabled: delete.topic.enable is false.")
 		case p.None() && gone[t.ID]:
 			p = problem(env.InvalidRequest, "The topic is named twice, by its name and by its id.")
 		case n > 1 && malformed(r).None():

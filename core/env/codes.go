@@ -7,6 +7,7 @@ const (
 	OffsetOutOfRange           int16 = 1
 	CorruptMessage             int16 = 2
 	UnknownTopicOrPartition    int16 = 3
+	LeaderNotAvailable         int16 = 5
 	NotLeaderOrFollower        int16 = 6
 	RequestTimedOut            int16 = 7
 	MessageTooLarge            int16 = 10
@@ -32,6 +33,7 @@ const (
 	UnknownProducerID          int16 = 59
 	FetchSessionIDNotFound     int16 = 70
 	InvalidFetchSessionEpoch   int16 = 71
+	TopicDeletionDisabled      int16 = 73
 	FencedLeaderEpoch          int16 = 74
 	UnknownLeaderEpoch         int16 = 75
 	UnsupportedCompressionType int16 = 76
@@ -39,4 +41,6 @@ const (
 	UnknownTopicID             int16 = 100
 	InconsistentTopicID        int16 = 103
 	FetchSessionTopicIDError   int16 = 106
+	MismatchedEndpointType     int16 = 114
+	UnsupportedEndpointType    int16 = 115
 )
