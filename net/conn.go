@@ -260,12 +260,22 @@ func (c *conn) takeDue(due []slot) []slot {
 			c.moved.Broadcast() // the reader may wait for room
 			return due
 		}
-		if c.ended && len(c.slots) == 0 {
+		if c.ended && !c.owes() {
 			return nil
 		}
 		c.moved.Wait()
 	}
 	return nil
+}
+
+// owes tells whether a request is unanswered that deserves its answer. It needs the lock.
+func (c *conn) owes() bool {
+	for i := range c.slots {
+		if polls := c.s.opt.Polls; c.why != errDrained || polls == nil || !polls(c.slots[i].header.Key) {
+			return true
+		}
+	}
+	return false
 }
 
 // writeAll writes answers, gathered into large writes.

@@ -34,6 +34,9 @@ type Options struct {
 	// socket.receive.buffer.bytes).
 	SendBuffer, ReceiveBuffer int
 
+	// Polls tells the APIs whose answer may wait for something to happen, and which
+	// a client simply asks again: a drain does not wait for them. Nil: there are none.
+	Polls func(key int16) bool
 	// Mono is the clock of Reply.MuteUntil.
 	Mono func() env.Time
 	// Sink takes the events. It may block, and must not call the Server.

@@ -329,3 +329,13 @@ func TestAnswerThatIsNotOwedPanics(t *testing.T) {
 	require.Panics(t, func() { c.s.Reply(env.Reply{Conn: r.Conn, N: 2}) })
 	require.Panics(t, func() { c.s.Reply(env.Reply{Conn: r.Conn, N: 0}) })
 }
+
+func TestDrainDoesNotWaitForPolls(t *testing.T) {
+	c := start(t, func(o *Options) { o.Polls = func(key int16) bool { return key == 3 } })
+	client := c.dial(t)
+	_, err := client.Write(ask(1))
+	require.NoError(t, err)
+	await[env.Request](c, 1)
+	c.s.Drain(context.Background())
+	requireClosed(t, client)
+}

@@ -100,12 +100,8 @@ func (o *observed) note(n *env.Note) {
 	}
 }
 
-// serveHTTP serves /metrics and /healthz on an address. end stops it.
-func (o *observed) serveHTTP(address string, log *slog.Logger) (end func(), err error) {
-	l, err := gonet.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("orrery.http.address: %w", err)
-	}
+// handler serves /metrics and /healthz.
+func (o *observed) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -116,7 +112,16 @@ func (o *observed) serveHTTP(address string, log *slog.Logger) (end func(), err 
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return mux
+}
+
+// serveHTTP serves /metrics and /healthz on an address. end stops it.
+func (o *observed) serveHTTP(address string, log *slog.Logger) (end func(), err error) {
+	l, err := gonet.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("orrery.http.address: %w", err)
+	}
+	s := &http.Server{Handler: o.handler(), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("metrics are not served any more", "error", err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/orrery-log/orrery/core/config"
 	"github.com/orrery-log/orrery/core/door"
 	"github.com/orrery-log/orrery/core/env"
@@ -89,6 +91,7 @@ func (s Settings) netOptions() net.Options {
 		o.IdleAfter = maxMillis * time.Millisecond
 	}
 	o.StallAfter = s.millis("orrery.slow.reader.ms")
+	o.Polls = func(key int16) bool { return kmsg.Key(key) == kmsg.Fetch }
 	return o
 }
 
