@@ -154,7 +154,7 @@ func (s *script) request(w []string) env.Event {
 		}
 		p.Records = record.Build(record.NoProducer(), records)
 		r.Size = len(p.Records)
-		r.Batches = []env.BatchInfo{{Count: int32(len(records)), FirstTime: s.now.WallMillis(), MaxTime: s.now.WallMillis()}}
+		r.Batches = []env.BatchInfo{{Count: int32(len(records)), FirstTime: s.now.WallMillis(), MinTime: s.now.WallMillis(), MaxTime: s.now.WallMillis()}}
 		topic.Partitions = append(topic.Partitions, p)
 		req.Topics = append(req.Topics, topic)
 		r.Body = req

@@ -152,7 +152,7 @@ func (b *Broker) refuseBatch(part *partition, acks int16, batch batchIn) (int16,
 		return env.InvalidTxnState, "transactions are not served yet"
 	case set.Compact && batch.info.Keyless:
 		return env.InvalidRecord, "a compacted topic takes only records with a key"
-	case !set.LogAppendTime && set.refusesTime(batch.info.MaxTime, b.now.WallMillis()):
+	case !set.LogAppendTime && (set.refusesTime(batch.info.MaxTime, b.now.WallMillis()) || set.refusesTime(batch.info.MinTime, b.now.WallMillis())):
 		return env.InvalidTimestamp, "timestamp out of the range that message.timestamp.before.max.ms and message.timestamp.after.max.ms allow"
 	}
 	return env.NoError, ""
