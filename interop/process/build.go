@@ -24,10 +24,10 @@ var builds struct {
 	dir    string
 }
 
-// Binary builds cmd/orrery once and gives its path; ORRERY_BIN names one that is there.
+// Binary builds cmd/orrery once and gives its path; INTEROP_BINARY names one that is there.
 func Binary(tb testing.TB) string {
 	tb.Helper()
-	if b := os.Getenv("ORRERY_BIN"); b != "" {
+	if b := os.Getenv("INTEROP_BINARY"); b != "" {
 		return b
 	}
 	return build(tb, "")
