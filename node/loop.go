@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -38,7 +39,8 @@ type loop struct {
 
 	out   env.Outbox
 	batch []env.Event
-	more  bool // the broker waits for a piece of Survived
+	more  bool  // the broker waits for a piece of Survived
+	cause error // why the broker can not serve; run returns it after end
 }
 
 // stepsInOutbox bounds the Steps before their effects are handed out: a long
@@ -85,7 +87,7 @@ func (l *loop) run() error {
 		case err := <-l.disk.Failed():
 			return fmt.Errorf("the disk failed, and what it has written is in doubt; start again when it works: %w", err)
 		case <-l.stop:
-			return nil
+			return l.cause
 		}
 		l.step(l.takeReady())
 	}
@@ -156,6 +158,9 @@ func (l *loop) note(n *env.Note) {
 		l.log.Info(n.Text, noteFields(n)...)
 	case env.Warn:
 		l.log.Warn(n.Text, noteFields(n)...)
+	case env.Stop:
+		l.cause = errors.New(n.Text)
+		l.end()
 	case env.Count, env.Gauge:
 		l.metrics.note(n)
 	case env.Mark: // for coverage in simulation
