@@ -81,6 +81,11 @@ func (l *Log) Checkpoint(j *journal.Journal, out *env.Outbox) {
 	c := &l.check
 	c.pending = l.journal(j, out, env.Entry{Checkpoint: true, Header: header})
 	c.pendingUpto, c.pendingStored, c.countedBytes = c.pending, stored, c.storedBytes
+	for i := range l.segments {
+		if s := &l.segments[i]; countable(s, s.size) {
+			s.runEnd = s.size
+		}
+	}
 }
 
 // Carry journals a checkpoint and, behind it, the records that it does not
@@ -146,7 +151,9 @@ func (l *Log) storedEnd() int64 {
 // Written ones may be gone after a loss of power.
 func countable(s *segment, bytes int64) bool { return s.synced >= bytes }
 
-// counted is how much of the segment a checkpoint may count, in whole runs: bytes and end offset.
+// counted is how much of the segment a checkpoint may count, in whole runs: bytes
+// and end offset. It never falls, or a later checkpoint would need records whose
+// entries an earlier one has let go: a run ends where a checkpoint counted to.
 func (s *segment) counted() (bytes, end int64) {
 	if countable(s, s.size) {
 		return s.size, s.end
@@ -226,7 +233,7 @@ func (l *Log) parseSegment(r *journal.Reader) segment {
 		s.written, s.synced = s.size+s.footer, s.size+s.footer
 		return s
 	}
-	s.index = readRuns(r, s.from, s.end, s.size)
+	s.index, s.runEnd = readRuns(r, s.from, s.end, s.size), s.size
 	for i := range s.index {
 		if v := &s.index[i]; v.maxTime > s.maxTime {
 			s.maxTime, s.maxTimeAt = v.maxTime, v.maxTimeAt

@@ -211,7 +211,7 @@ func (w *world) crash() {
 		w.start = w.starts[last]
 	}
 	require.Equal(w.t, want, string(w.l.Digest(math.MinInt64/2)), "replay is not what lived at %d", last)
-	require.True(w.t, w.l.Sound())
+	require.True(w.t, w.l.Sound(), "%v lost %v", w.l, w.l.Losses())
 	for len(w.batches) > 0 && w.batches[len(w.batches)-1].end > w.l.End() {
 		w.batches = w.batches[:len(w.batches)-1]
 	}

@@ -27,8 +27,9 @@ type segment struct {
 	maxTimeAt int64 // offset of the first record that has it
 	wall      int64 // ms, when its last batch was appended; -1: empty
 
-	index []run // until the footer is Synced: then a checkpoint need not repeat it, and it is read from there
-	reads int32 // Reads outstanding
+	runEnd int64 // a run ends at this byte, if any does: a checkpoint counts to there
+	index  []run // until the footer is Synced: then a checkpoint need not repeat it, and it is read from there
+	reads  int32 // Reads outstanding
 
 	givenUp env.Seq // dying: the entry that gives it up
 	found   int64   // bytes of the file at the start; -1: there was none

@@ -164,7 +164,7 @@ func (s *segment) take(b *tailBatch, every int64) int64 {
 	if at == 0 {
 		s.from, s.firstTime = b.base, b.maxTime
 	}
-	if n := len(s.index); n == 0 || at-s.index[n-1].at >= every {
+	if n := len(s.index); n == 0 || at-s.index[n-1].at >= every || at == s.runEnd {
 		s.index = append(s.index, run{base: b.base, at: at, maxTime: -1, maxTimeAt: b.base})
 	}
 	r := &s.index[len(s.index)-1]
