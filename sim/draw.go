@@ -48,14 +48,14 @@ func drawLimits(r *roller, p *Plan) {
 	const kib = 1 << 10
 	l.Unwritten = r.between(16, 256) * kib
 	l.Tails = r.between(16, 256) * kib
-	l.Journal = r.between(32, 512) * kib
+	l.Journal = r.between(256, 1024) * kib
 	l.Reads = r.between(8, 128) * kib
 	l.Replies = r.between(16, 256) * kib
 	l.IndexCache = r.between(1, 64) * kib
 	l.ConnShare = int32(r.between(20, 100))
 	l.StoreBytes = r.between(512, 16*kib)
 	l.StoreAge = env.Time(r.between(1, 5000)) * env.Millisecond
-	l.IndexEvery = int32(r.between(100, 2000))
+	l.IndexEvery = int32(r.between(1000, 8000))
 	l.CheckEvery = r.between(1, 16) * kib
 	l.ReplayBytes = r.between(256, 8*kib)
 	l.CarryMax = r.between(100, 4*kib)
@@ -66,6 +66,7 @@ func drawLimits(r *roller, p *Plan) {
 	l.ProducerIDs = r.between(1, 5)
 	l.Reserve = 1 << 20
 	p.Limits = l
+	p.Properties = []env.Property{{Name: "log.retention.check.interval.ms", Value: utoa(uint64(r.between(200, 5000)))}, {Name: "auto.create.topics.enable", Value: "false"}}
 }
 
 func drawDisk(r *roller, p *Plan) {
@@ -98,19 +99,24 @@ func drawTopics(r *roller, p *Plan) {
 	config := func(t *TopicPlan, name string, value int64) {
 		t.Configs = append(t.Configs, env.Property{Name: name, Value: utoa(uint64(value))})
 	}
-	segments := func(t *TopicPlan) { config(t, "segment.bytes", r.between(1<<20, 1<<20)) }
-	_ = segments
+	segments := func(t *TopicPlan) { config(t, "segment.ms", r.between(5_000, 60_000)) }
 	durable := TopicPlan{Name: "durable", Partitions: int32(r.between(1, 4))}
+	if r.chance(700) {
+		segments(&durable)
+	}
 	relaxed := TopicPlan{Name: "relaxed", Partitions: int32(r.between(1, 2))}
 	relaxed.Configs = append(relaxed.Configs, env.Property{Name: "durability", Value: "written"})
+	segments(&relaxed)
 	kept := TopicPlan{Name: "retained", Partitions: int32(r.between(1, 2)), Purge: true}
 	if r.chance(500) {
 		config(&kept, "retention.bytes", r.between(4<<10, 64<<10))
 	} else {
 		config(&kept, "retention.ms", r.between(5_000, 120_000))
 	}
+	segments(&kept)
 	stamped := TopicPlan{Name: "stamped", Partitions: 1}
 	stamped.Configs = append(stamped.Configs, env.Property{Name: "message.timestamp.type", Value: "LogAppendTime"})
+	segments(&stamped)
 	churn := TopicPlan{Name: "churn", Partitions: int32(r.between(1, 3)), Churn: true}
 	p.Topics = []TopicPlan{durable, relaxed, kept, stamped, churn}
 }

@@ -118,7 +118,11 @@ func (p *producer) make(topic *topicTruth) {
 	}
 	c.bytes = record.Build(spec, records)
 	if p.plan.Codecs {
-		c.bytes = pack(c.bytes, pick(&p.draw, env.None, env.Gzip, env.Snappy, env.LZ4, env.Zstd))
+		codec := pick(&p.draw, env.None, env.Gzip, env.Snappy, env.LZ4, env.Zstd)
+		if codec == env.Zstd && p.plan.Version < 7 { // KIP-110
+			codec = env.Gzip
+		}
+		c.bytes = pack(c.bytes, codec)
 	}
 	l.open = append(l.open, c)
 }

@@ -51,7 +51,10 @@ func (w *world) compareReplay() {
 	cfg := w.config(&roller{d: w.dice, p: drawReplay, entity: w.steps})
 	again := live.restarted(cfg)
 	if !again.ready {
-		w.fail(notReplay, "a copy that was restarted does not become ready")
+		if debugFork != nil {
+			debugFork(again, [16]byte{15: 1})
+		}
+		w.fail(notReplay, "a copy that was restarted does not become ready; %d pieces are not asked for, WakeAt %d, now %d, notes %v", len(again.pieces), again.m.WakeAt(), again.now.Mono, again.notes)
 	}
 	a, b := live.portrait(w), again.portrait(w)
 	if diff := w.compare(a, b); diff != "" {
@@ -125,7 +128,10 @@ func (f *fork) log(w *world, topic string, id [16]byte, partition int32) logPort
 		b, rest, ok := record.Next(data)
 		if !ok {
 			if l := w.truth.log(id, partition); l == nil || !l.rotten {
-				w.fail(notReplay, "%s: a fork does not answer a Fetch from %d, the log has %d..%d", p.name, at, p.start, p.end)
+				if debugFork != nil {
+					debugFork(f, id)
+				}
+				w.fail(notReplay, "%s: the %s broker does not answer a Fetch from %d, the log has %d..%d: %s", p.name, f.name, at, p.start, p.end, f.why)
 			}
 			break
 		}
@@ -177,8 +183,10 @@ func (f *fork) read(topic string, partition int32, at int64) []byte {
 	req.Topics = append(req.Topics, t)
 	res, ok := f.ask(req).(*kmsg.FetchResponse)
 	if !ok || len(res.Topics) == 0 {
+		f.why = "no answer"
 		return nil
 	}
+	f.why = fmt.Sprintf("error %d, %d bytes", res.Topics[0].Partitions[0].ErrorCode, len(res.Topics[0].Partitions[0].RecordBatches))
 	return res.Topics[0].Partitions[0].RecordBatches
 }
 

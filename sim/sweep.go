@@ -145,3 +145,24 @@ func (p Progress) Totals() string {
 	}
 	return b.String()
 }
+
+// Missing names what a profile draws and never happened: a sweep that says clean
+// and never lost power has said nothing.
+func (s *Stats) Missing(profile string) []string {
+	if profile == "calm" {
+		return nil
+	}
+	var missing []string
+	if s.Crashes == 0 {
+		missing = append(missing, "crash")
+	}
+	if s.PowerLosses == 0 {
+		missing = append(missing, "loss of power")
+	}
+	for _, k := range FaultKinds {
+		if s.Drawn[string(k)] == 0 {
+			missing = append(missing, string(k))
+		}
+	}
+	return missing
+}
