@@ -23,6 +23,7 @@ func commands() []*cobra.Command {
 		produceCommand(),
 		consumeCommand(),
 		checkCommand(),
+		simCommand(),
 		benchCommand(),
 		versionCommand(),
 	}
