@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,7 @@ import (
 // AcceptLoss leaves a note in dir that the damage of a log is accepted. The next
 // start finds it in AcceptedLosses. It may be called while another process uses dir.
 func AcceptLoss(dir string, log env.LogID) error {
-	if _, err := checkFormat(dir); err != nil {
+	if _, err := readFormat(dir); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, formatName)); err != nil {
@@ -49,9 +50,9 @@ func (d *Disk) ForgetAcceptedLosses(logs []env.LogID) error {
 	return syncDir(notes)
 }
 
-// noteName is <topic id>.<partition>; neither form of a topic id has a dot.
+// noteName is <topic id, in hex>.<partition>.
 func noteName(log env.LogID) string {
-	return topicName(log.Topic) + "." + strconv.Itoa(int(log.Partition))
+	return hex.EncodeToString(log.Topic[:]) + "." + strconv.Itoa(int(log.Partition))
 }
 
 func acceptedLosses(dir string) ([]env.LogID, error) {

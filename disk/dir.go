@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,26 +56,49 @@ func lockHolder(dir string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// checkFormat refuses a directory that is not ours or of another version.
-// fresh: it has no format yet, and nothing that could be lost.
-func checkFormat(dir string) (fresh bool, err error) {
+// formatInfo is what the format file says:
+//
+//	orrery 1
+//	journal 8f3c60d1a2b4e597 1b2c3d4e
+//
+// the format's version, and the number that the journal's frames bear, with a
+// CRC-32C of it: were it misread, every sound frame would look like a tear.
+type formatInfo struct {
+	fresh   bool   // there is none yet, and nothing that could be lost
+	journal uint64 // 0: the line is damaged
+}
+
+// readFormat refuses a directory that is not ours or of another version.
+func readFormat(dir string) (info formatInfo, err error) {
 	path := filepath.Join(dir, formatName)
 	data, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
-		return true, checkFresh(dir)
+		return formatInfo{fresh: true}, checkFresh(dir)
 	}
 	if err != nil {
-		return false, err
+		return info, err
 	}
-	word, number, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	lines := strings.Split(string(data), "\n")
+	word, number, _ := strings.Cut(strings.TrimSpace(lines[0]), " ")
 	version, err := strconv.Atoi(number)
 	if word != "orrery" || err != nil {
-		return false, fmt.Errorf("%s does not name a format: it must read \"orrery %d\"", path, formatVersion)
+		return info, fmt.Errorf("%s does not name a format: it must begin with \"orrery %d\"", path, formatVersion)
 	}
 	if version != formatVersion {
-		return false, fmt.Errorf("data directory %s has format %d; this orrery reads format %d only: use the version that wrote it", dir, version, formatVersion)
+		return info, fmt.Errorf("data directory %s has format %d; this orrery reads format %d only: use the version that wrote it", dir, version, formatVersion)
 	}
-	return false, nil
+	for _, line := range lines[1:] {
+		var journal uint64
+		if _, err := fmt.Sscanf(line, "journal %x", &journal); err == nil && line == journalLine(journal) {
+			info.journal = journal
+		}
+	}
+	return info, nil
+}
+
+func journalLine(number uint64) string {
+	hex := fmt.Sprintf("%016x", number)
+	return fmt.Sprintf("journal %s %08x", hex, crc32.Checksum([]byte(hex), castagnoli))
 }
 
 // checkFresh tells whether a directory without a format is one that may become
@@ -102,13 +126,13 @@ func checkFresh(dir string) error {
 
 // format makes an empty directory ours. The format file comes last: a start that
 // dies before it leaves a directory that is still fresh.
-func format(dir string) error {
+func format(dir string, journal uint64) error {
 	for _, d := range []string{journalDir, segmentsDir} {
 		if err := makeDir(filepath.Join(dir, d)); err != nil {
 			return err
 		}
 	}
-	return replaceFile(filepath.Join(dir, formatName), fmt.Appendf(nil, "orrery %d\n", formatVersion))
+	return replaceFile(filepath.Join(dir, formatName), fmt.Appendf(nil, "orrery %d\n%s\n", formatVersion, journalLine(journal)))
 }
 
 // readMeta reads the directory's facts: lines of name=value.

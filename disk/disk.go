@@ -123,12 +123,13 @@ func Open(opts Options) (*Disk, error) {
 
 func (d *Disk) start() error {
 	dir := d.opts.Dir
-	fresh, err := checkFormat(dir)
+	info, err := readFormat(dir)
 	if err != nil {
 		return err
 	}
-	if fresh {
-		if err := format(dir); err != nil {
+	if info.fresh {
+		info.journal = drawNumber()
+		if err := format(dir, info.journal); err != nil {
 			return err
 		}
 	}
@@ -145,7 +146,7 @@ func (d *Disk) start() error {
 	if err := syncDir(dir); err != nil {
 		return err
 	}
-	s, err := takeSurvey(filepath.Join(dir, journalDir))
+	s, err := takeSurvey(filepath.Join(dir, journalDir), info.journal)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}

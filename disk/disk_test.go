@@ -28,7 +28,7 @@ type rig struct {
 
 func newRig(t testing.TB, opts Options) *rig {
 	if opts.Dir == "" {
-		opts.Dir = t.TempDir()
+		opts.Dir = quickDir(t)
 	}
 	if opts.SpaceEvery == 0 {
 		opts.SpaceEvery = time.Hour
@@ -80,14 +80,15 @@ func (r *rig) reopen() {
 // until takes events until done.
 func (r *rig) until(done func() bool) {
 	r.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.NewTimer(20 * time.Second)
+	defer late.Stop()
 	for !done() {
 		select {
 		case ev := <-r.d.Events():
 			r.take(ev)
 		case err := <-r.d.Failed():
 			r.t.Fatalf("the disk failed: %v", err)
-		case <-late:
+		case <-late.C:
 			r.t.Fatalf("no event comes: written %d, synced %d, stored %v", r.written, r.synced, r.stored)
 		}
 	}

@@ -52,59 +52,52 @@ type flaw struct {
 }
 
 // file walks over the bytes of the file of that name; visit gets each frame
-// whose header is sound, and where it begins.
+// whose header is sound, and where its magic is.
 func (w *walk) file(name uint64, data []byte, visit func(pos int, f *frame)) {
 	w.proveAll() // this file exists
 	if name > w.index+1 {
 		w.flaw(flaw{file: name, proven: true, what: "frames before it are missing"})
 		w.index, w.crc = name-1, 0
+		w.logs.reset() // those of the missing frame are not known
 	}
 	pos := 0 // behind the last frame
-	for at := 0; at < len(data); {
-		f, start, ok := nextFrame(data, at, pos, w)
-		if start > pos || !ok && len(data) > pos {
+	for pos < len(data) {
+		f, start, at, ok := w.nextFrame(data, pos)
+		if !ok || start > pos {
 			w.flaw(flaw{file: name, pos: pos, what: "no frame where one must be"})
+		} else if f.index > w.index+1 {
+			w.flaw(flaw{file: name, pos: pos, what: "a frame is missing"})
 		}
 		if !ok {
 			return
 		}
-		if f.index > w.index+1 && start == pos {
-			w.flaw(flaw{file: name, pos: pos, what: "a frame is missing"})
-		}
 		w.frame(name, start, &f)
-		visit(start, &f)
-		pos = min(start+prefixLen(f.size)+f.size, len(data))
-		at = pos
+		visit(at, &f)
+		pos = min(at+f.size, len(data))
 	}
 }
 
-// nextFrame finds the next frame at or behind at that can follow in the chain.
-// start is where the library's length prefix begins.
-func nextFrame(data []byte, at, pos int, w *walk) (f frame, start int, ok bool) {
-	if size, k := binary.Uvarint(data[at:]); k > 0 && at == pos {
-		if f, ok = parseFrame(data[at+k:]); ok && uint64(f.size) == size && w.follows(&f) {
-			return f, at, true
+// nextFrame finds the next frame at or behind pos that can follow in the chain. It
+// begins at at; start is pos if the library's length prefix stands there as it must.
+func (w *walk) nextFrame(data []byte, pos int) (f frame, start, at int, ok bool) {
+	size, k := binary.Uvarint(data[pos:])
+	if k > 0 {
+		if f, ok = parseFrame(data[pos+k:]); ok && uint64(f.size) == size && k == prefixLen(f.size) && w.follows(&f) {
+			return f, pos, pos + k, true
 		}
 	}
 	var magic [4]byte
 	binary.BigEndian.PutUint32(magic[:], frameMagic)
-	for at < len(data) {
+	for at = pos; ; at++ {
 		i := bytes.Index(data[at:], magic[:])
 		if i < 0 {
-			break
+			return f, len(data), len(data), false
 		}
 		at += i
 		if f, ok = parseFrame(data[at:]); ok && w.follows(&f) {
-			// A length prefix that is not what it must be is a flaw of its own.
-			start = at - prefixLen(f.size)
-			if size, k := binary.Uvarint(data[max(start, 0):]); start < pos || k != prefixLen(f.size) || uint64(size) != uint64(f.size) {
-				start = at
-			}
-			return f, start, true
+			return f, at, at, true
 		}
-		at++
 	}
-	return f, len(data), false
 }
 
 // follows tells whether f can stand behind what was walked over: its index is
@@ -128,6 +121,9 @@ func prefixLen(size int) int {
 func (w *walk) frame(name uint64, pos int, f *frame) {
 	for i := w.settled; i < len(w.flaws); i++ {
 		x := &w.flaws[i]
+		if x.upto == 0 && f.index == x.index+1 {
+			x.first = f.first // no frame is missing: it is this one's length prefix that is hurt
+		}
 		x.proven = x.proven || x.first <= f.synced
 		// Only the frame right behind a lost one lists its logs.
 		if lost := x.index + 1; !x.named && (x.upto == 0 || x.entry) && f.index == lost+1 {
@@ -148,9 +144,11 @@ func (w *walk) frame(name uint64, pos int, f *frame) {
 		w.entries++
 		x := flaw{file: name, pos: pos, index: f.index - 1, first: f.first, after: e.Seq - 1, upto: e.Seq + 1, entry: true, what: "an entry's header"}
 		if lost {
-			if n := len(w.flaws); n > 0 && w.flaws[n-1].entry && !w.flaws[n-1].payload && w.flaws[n-1].upto == e.Seq {
-				w.flaws[n-1].upto++
-				return
+			if n := len(w.flaws); n > 0 {
+				if y := &w.flaws[n-1]; y.entry && !y.payload && y.index == x.index && y.upto == e.Seq {
+					y.upto++
+					return
+				}
 			}
 			w.flaws = append(w.flaws, x)
 			return

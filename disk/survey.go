@@ -3,7 +3,9 @@ package disk
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,9 +47,10 @@ type place struct {
 
 func journalName(index uint64) string { return fmt.Sprintf("%020d", index) }
 
-// takeSurvey reads the journal and finds the tear and the damage in it.
-func takeSurvey(dir string) (*survey, error) {
-	s := &survey{dir: dir, checkpoints: map[env.LogID]place{}}
+// takeSurvey reads the journal and finds the tear and the damage in it. number is
+// what its frames bear; 0: the format file does not tell it any more.
+func takeSurvey(dir string, number uint64) (*survey, error) {
+	s := &survey{dir: dir, walk: walk{journal: number}, checkpoints: map[env.LogID]place{}}
 	names, err := s.list()
 	if err != nil {
 		return nil, err
@@ -59,7 +62,7 @@ func takeSurvey(dir string) (*survey, error) {
 			return nil, err
 		}
 	}
-	if s.walk.journal, err = journalNumber(dir, names); err != nil {
+	if err := s.checkNumber(names); err != nil {
 		return nil, err
 	}
 	var buf []byte
@@ -104,7 +107,7 @@ func (s *survey) note(name uint64) func(pos int, f *frame) {
 	return func(pos int, f *frame) {
 		f.each(func(at int, e env.Entry, lost bool) {
 			if !lost && !e.Damaged && e.Checkpoint {
-				s.checkpoints[e.Log] = place{file: name, at: int64(pos + prefixLen(f.size) + at),
+				s.checkpoints[e.Log] = place{file: name, at: int64(pos + at),
 					size: entryFixed + len(e.Header) + len(e.Payload), seq: e.Seq}
 			}
 		})
@@ -136,22 +139,37 @@ func (s *survey) list() ([]uint64, error) {
 	return names, nil
 }
 
-// journalNumber is the number that the frames bear: that of the first frame
-// found at the head of a file, where no client's bytes can be. 0: there is none.
-func journalNumber(dir string, names []uint64) (uint64, error) {
-	var buf []byte
+// checkNumber compares the journal's number with the first frame of each file,
+// where no client's bytes can be, and learns it there if it was lost.
+func (s *survey) checkNumber(names []uint64) error {
 	for _, name := range names {
-		var err error
-		if buf, err = readFile(filepath.Join(dir, journalName(name)), buf); err != nil {
-			return 0, err
+		path := filepath.Join(s.dir, journalName(name))
+		f, err := os.Open(path)
+		if err != nil {
+			return err
 		}
-		if _, k := binary.Uvarint(buf); k > 0 {
-			if f, ok := parseFrame(buf[k:]); ok {
-				return f.journal, nil
-			}
+		head := make([]byte, 1<<20) // room for any header that has a few logs
+		n, err := f.ReadAt(head, 0)
+		f.Close()
+		if err != nil && !errors.Is(err, io.EOF) {
+			continue // the scan reads around what the medium refuses
+		}
+		_, k := binary.Uvarint(head[:n])
+		if k <= 0 {
+			continue
+		}
+		x, ok := parseFrame(head[k:n])
+		if ok && s.walk.journal == 0 {
+			s.walk.journal = x.journal
+		}
+		if ok && x.journal != s.walk.journal {
+			return fmt.Errorf("%s is of another data directory: it bears the number %x, this one's is %x", path, x.journal, s.walk.journal)
 		}
 	}
-	return 0, nil
+	if s.walk.journal == 0 && len(names) > 0 {
+		return fmt.Errorf("the number of the journal in %s is lost: neither %s nor a file's head tells it", s.dir, formatName)
+	}
+	return nil
 }
 
 func drawNumber() uint64 {
@@ -190,7 +208,7 @@ func (s *survey) repair(strays string) error {
 		}
 	}
 	if s.walk.journal == 0 {
-		s.walk.journal = drawNumber()
+		return fmt.Errorf("the number of the journal in %s is lost", s.dir)
 	}
 	if n := len(s.files); n > 0 && s.kept == 0 && s.files[n-1].name == s.walk.index+1 {
 		return syncDir(s.dir)
