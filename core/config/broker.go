@@ -85,7 +85,7 @@ var brokerSettings = []Setting{
 	{Name: "orrery.store.ms", Type: Long, Default: "5000", Rule: atLeast(1), Doc: "A tail of this age is stored to its segment, if that is open."},
 	{Name: "orrery.tails.max.bytes", Type: Long, Default: "67108864", Rule: atLeast(kib), Doc: "Records in memory that their segments do not have yet."},
 	{Name: "orrery.unwritten.max.bytes", Type: Long, Default: "67108864", Rule: atLeast(kib), Doc: "Records appended and not yet written to the journal."},
-	{Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", Rule: atLeast(1), Doc: "How long a silent idempotent producer is remembered."},
+	{Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", Rule: atLeast(1), Update: Dynamic, Doc: "How long a silent idempotent producer is remembered."},
 	{Name: "request.timeout.ms", Type: Int, Default: "30000", Rule: atLeast(0), Doc: "How long this broker waits for another one."},
 	{Name: "socket.request.max.bytes", Type: Int, Default: "104857600", Rule: atLeast(kib), Doc: "The largest Produce request."},
 	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", Update: Dynamic, Doc: "For topics that do not set it."},
