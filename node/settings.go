@@ -71,11 +71,11 @@ func fromEnvironment(environ []string) []config.Given {
 func (s Settings) DataDir() string { return s.Text("log.dirs") }
 
 func (s Settings) millis(name string) time.Duration {
-	return time.Duration(min(s.Long(name), int64(maxMillis))) * time.Millisecond
+	return time.Duration(min(s.Long(name), int64(century/time.Millisecond))) * time.Millisecond
 }
 
-// maxMillis is a century: longer than anybody waits, and no overflow in sums.
-const maxMillis = 100 * 365 * 24 * time.Hour / time.Millisecond
+// century is longer than anybody waits, and overflows in no sum.
+const century = 100 * 365 * 24 * time.Hour
 
 // netOptions lack the clock, the sink and the log.
 func (s Settings) netOptions() net.Options {
@@ -88,7 +88,7 @@ func (s Settings) netOptions() net.Options {
 	o.MaxConns = int(s.Long("max.connections"))
 	o.IdleAfter = s.millis("connections.max.idle.ms")
 	if o.IdleAfter < 0 {
-		o.IdleAfter = maxMillis * time.Millisecond
+		o.IdleAfter = century
 	}
 	o.StallAfter = s.millis("orrery.slow.reader.ms")
 	o.Polls = func(key int16) bool { return kmsg.Key(key) == kmsg.Fetch }
