@@ -62,10 +62,10 @@ func (r *Replica) Append(j *journal.Journal, out *env.Outbox, now env.Now, b rec
 }
 
 // WaitWritten wakes t when everything before end is Written here.
-func (r *Replica) WaitWritten(end int64, t Ticket) { r.written.Push(end, t) }
+func (r *Replica) WaitWritten(end int64, t Ticket) { r.written.Insert(end, t) }
 
 // WaitCommitted wakes t when everything before end is committed.
-func (r *Replica) WaitCommitted(end int64, t Ticket) { r.committed.Push(end, t) }
+func (r *Replica) WaitCommitted(end int64, t Ticket) { r.committed.Insert(end, t) }
 
 // Poll wakes t at the next rise of the watermark.
 func (r *Replica) Poll(t Ticket) { r.polls = append(r.polls, t) }

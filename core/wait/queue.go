@@ -3,10 +3,11 @@ package wait
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // Queue holds values that wait for a number. Keys are given in rising order, so
-// first in is first out. The zero Queue is empty and costs no memory.
+// first in is first out, but for Insert. The zero Queue is empty and costs no memory.
 type Queue[K cmp.Ordered, V any] struct {
 	items []item[K, V]
 	head  int // items before it are gone
@@ -23,6 +24,17 @@ func (q *Queue[K, V]) Push(key K, value V) {
 		panic(fmt.Sprintf("wait: key %v after %v", key, q.items[n-1].key))
 	}
 	q.items = append(q.items, item[K, V]{key, value})
+}
+
+// Insert adds a value that may wait for less than the last one does: a repeated
+// batch waits for the end of its original. It stands behind those that wait for
+// the same key.
+func (q *Queue[K, V]) Insert(key K, value V) {
+	i := len(q.items)
+	for i > q.head && key < q.items[i-1].key {
+		i--
+	}
+	q.items = slices.Insert(q.items, i, item[K, V]{key, value})
 }
 
 // Pop takes the first value when its key is at most upto.

@@ -92,3 +92,21 @@ func TestTimersComeByDeadlineThenInTheOrderGiven(t *testing.T) {
 		require.Equal(t, Never, timers.Next())
 	})
 }
+
+func TestInsertKeepsTheOrderOfKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Queue[int64, int64]
+		keys := rapid.SliceOf(rapid.Int64Range(0, 20)).Draw(t, "keys")
+		for i, k := range keys {
+			q.Insert(k, k)
+			if i%5 == 4 {
+				q.Pop(3)
+			}
+		}
+		last := int64(-1)
+		for v, ok := q.Drain(); ok; v, ok = q.Drain() {
+			require.GreaterOrEqual(t, v, last)
+			last = v
+		}
+	})
+}
