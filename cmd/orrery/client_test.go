@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -17,15 +18,30 @@ import (
 	"pgregory.net/rapid"
 )
 
-// broker is where the client commands are tried: a broker named by
-// ORRERY_TEST_BROKER, for example Apache Kafka.
+// broker is where the client commands are tried: orrery serve in this process, or
+// the broker named by ORRERY_TEST_BROKER, for example Apache Kafka.
 func broker(t *testing.T) string {
 	t.Helper()
-	at := os.Getenv("ORRERY_TEST_BROKER")
-	if at == "" {
-		t.Skip("SKIPPED: no broker to try the client commands on; set ORRERY_TEST_BROKER=HOST:PORT")
+	if at := os.Getenv("ORRERY_TEST_BROKER"); at != "" {
+		return at
 	}
-	return at
+	dir := t.TempDir() // first, so that it is removed last
+	ctx, stop := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	var talk bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, []string{"serve", "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", "log.dirs=" + dir}, strings.NewReader(""), in, &talk)
+		in.Close() // the ready line will not come any more
+		ended <- code
+	}()
+	t.Cleanup(func() {
+		stop()
+		require.Zero(t, <-ended, talk.String())
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, "serve ended before it was ready")
+	return strings.TrimSpace(strings.TrimPrefix(line, "ready "))
 }
 
 func TestTheClientCommandsWorkOnABroker(t *testing.T) {
