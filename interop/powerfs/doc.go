@@ -1,20 +1,17 @@
-// Package powerfs is a file system that loses what was not synced.
+// Package powerfs is a file system for tests, mounted with FUSE, that knows what a loss of power would leave.
 //
-// What is it? A FUSE file system in memory, for tests of a real process. Its
-// tree lives in a Disk, which can be mounted many times, one after the other.
+// What it is: one directory tree in memory that a real process uses as its disk, and a second record beside it of what
+// has been synced. PowerCut turns the first into one of the states that the second allows.
 //
-// What goes in? The system calls of the process, and from the test: loss of
-// power, flipped bits, failing writes and syncs, a full disk, a slow or hung one.
+// What goes in: system calls of the process under test, through the kernel; faults and cuts, through Go calls.
 //
-// What comes out? After PowerLoss the tree is one that a real disk could show:
-// of each file the synced bytes, and of the pages written since any subset,
-// whole, torn at a sector, or zeroed where they were new; of each directory the
-// synced entries, and of the changes since any subset, each rename as one. A new
-// file is lost with its entry, however often the file itself was synced.
+// What comes out: the answers that a disk gives, its errors, its silence; and after a cut a tree that a disk may hold.
 //
-// What always holds? What fsync confirmed is there: a file's bytes and size
-// after its fsync, a directory's entries after the directory's.
+// What always holds: a page of a file that was synced, the size that was synced with it, and a name that an fsync of
+// its directory covered survive every cut. Everything else survives in a subset that a seed draws. This is the strictest
+// reading of POSIX: fsync of a file covers its data and its size and not its name, and fsync of a directory covers its
+// own names and nothing below it. Most file systems promise more, and a program that is right here is right on them.
 //
-// What is it not? It has no hard links, no mmap with shared writes, no owners
-// and no clocks, and it is not fast.
+// What it is not: a file system to keep anything in, or one that is complete. It has what a broker's data directory
+// needs: files, directories, rename, unlink, truncate, fallocate, fsync and flock.
 package powerfs
