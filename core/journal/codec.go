@@ -85,6 +85,16 @@ func (r *Reader) Natural() int64 {
 	return int64(v)
 }
 
+// Int32Natural reads a number from 0 to 2^31-1.
+func (r *Reader) Int32Natural() int32 {
+	v := r.Uvarint()
+	if v > 1<<31-1 {
+		r.Fail()
+		return 0
+	}
+	return int32(v)
+}
+
 // Count reads the number of things that follow, each at least size bytes, so
 // that nothing is allocated for what can not be there.
 func (r *Reader) Count(size int) int {

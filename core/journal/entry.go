@@ -124,8 +124,8 @@ func ParseRecords(r Reader) (h Records, ok bool) {
 	h.Base = r.Natural()
 	h.Last = h.Base + r.Natural()
 	h.Epoch = r.Int32()
-	h.Bytes = natural32(&r)
-	h.Count = natural32(&r)
+	h.Bytes = r.Int32Natural()
+	h.Count = r.Int32Natural()
 	h.MaxTime = r.Varint()
 	h.MaxTimeAt = h.Base + r.Natural()
 	h.Wall = r.Varint()
@@ -137,15 +137,6 @@ func ParseRecords(r Reader) (h Records, ok bool) {
 		r.Fail()
 	}
 	return h, r.Done()
-}
-
-func natural32(r *Reader) int32 {
-	v := r.Uvarint()
-	if v > 1<<31-1 {
-		r.Fail()
-		return 0
-	}
-	return int32(v)
 }
 
 // Open is the header of a segment's opening: its id but for Gen, which is the entry's Seq.

@@ -269,24 +269,31 @@ func appendProducer(b []byte, id int64, p *producer) []byte {
 	return b
 }
 
+// readProducers reads producers whose batches lie before the log's end.
 func (l *Log) readProducers(r *journal.Reader) {
 	n := r.Count(4)
 	if n > 0 {
 		l.producers = make(map[int64]producer, n)
 	}
+	before := int64(-1)
 	for range n {
 		id := r.Natural()
 		p := producer{epoch: r.Int16(), wall: r.Varint()}
+		next := int64(0)
 		for range r.Count(4) {
-			w := wrote{sequence: r.Int32(), delta: int32(min(r.Uvarint(), 1<<31)), last: r.Natural(), time: r.Varint()}
-			if w.delta < 0 || w.sequence < 0 {
+			w := wrote{sequence: r.Int32(), delta: r.Int32Natural(), last: r.Natural(), time: r.Varint()}
+			if w.sequence < 0 || w.last-int64(w.delta) < next || w.last >= l.end {
 				r.Fail()
+				return
 			}
+			next = w.last + 1
 			p.window = append(p.window, w)
 		}
-		if !r.OK() {
+		if id <= before || !r.OK() {
+			r.Fail()
 			return
 		}
+		before = id
 		l.producers[id] = p
 	}
 }
@@ -305,7 +312,7 @@ func (l *Log) readCheckpoint(header []byte) bool {
 	end := int64(0)
 	for range r.Count(checkpointSegmentMin) {
 		s := l.parseSegment(&r)
-		if s.from < end || !r.OK() {
+		if s.from < end || s.end > l.end && s.size > 0 || !r.OK() {
 			return false
 		}
 		end = s.end

@@ -34,6 +34,11 @@ func appendFooter(b []byte, f *footer) []byte {
 	b = binary.AppendUvarint(b, uint64(f.size))
 	b = appendRuns(b, f.from, f.runs)
 	b = appendEpochs(b, f.epochs)
+	return appendTrailer(b, start)
+}
+
+// appendTrailer ends the footer whose body begins at start.
+func appendTrailer(b []byte, start int) []byte {
 	body := b[start:]
 	sum := record.CRC(body)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(body)))
