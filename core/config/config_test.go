@@ -283,3 +283,27 @@ func TestEnvironmentVariablesNameSettings(t *testing.T) {
 	_, ok := FromEnvironment("HOME")
 	require.False(t, ok)
 }
+
+func TestWhatCountsIsWhatIsShown(t *testing.T) {
+	names := rapid.SampledFrom([]string{"log.retention.ms", "log.retention.minutes", "log.retention.hours", "log.segment.bytes", "log.roll.hours"})
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string) []env.Property {
+			var out []env.Property
+			for _, name := range rapid.SliceOfNDistinct(names, 0, 3, rapid.ID[string]).Draw(t, label) {
+				out = append(out, env.Property{Name: name, Value: formatLong(rapid.Int64Range(-1, 1<<40).Draw(t, "value"))})
+			}
+			return out
+		}
+		l := Layers{Node: draw("node"), Cluster: draw("cluster"), Static: draw("static")}
+		for i := range topicSettings {
+			s := &topicSettings[i]
+			shown := l.Topic(nil, s)
+			require.Equal(t, shown.Value, l.topicValue(nil, s), s.Name)
+			if shown.Source != FromDefault {
+				v, _ := l.Effective(s.Synonyms[0].Name)
+				require.Equal(t, shown.Value, v, s.Name)
+				require.Equal(t, shown.Source, shown.Synonyms[0].Source)
+			}
+		}
+	})
+}

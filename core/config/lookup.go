@@ -87,6 +87,9 @@ func suggest(scope Scope, name string) string {
 	best, far := "", max(3, len(name)/4)+1
 	for i := range Settings(scope) {
 		candidate := Settings(scope)[i].Name
+		if len(candidate) >= len(name)+far || len(name) >= len(candidate)+far {
+			continue // and a request full of long names costs little
+		}
 		if d := distance(name, candidate); d < far {
 			best, far = candidate, d
 		}

@@ -70,8 +70,10 @@ func (l Layers) Broker(s *Setting) Resolved {
 // synonyms, else its default. A null setting gives "" and false.
 func (l Layers) Effective(name string) (string, bool) {
 	s := mustLookup(Broker, name)
-	if _, first := l.chain(append([]Synonym{{Name: name}}, s.Synonyms...)); first.Source != FromDefault {
-		return first.Value, true
+	for _, names := range [...][]Synonym{{{Name: name}}, s.Synonyms} {
+		if first := l.firstSet(names); first.Source != FromDefault {
+			return first.Value, true
+		}
 	}
 	if !s.Null {
 		return s.Default, true
@@ -92,18 +94,44 @@ func (l Layers) Effective(name string) (string, bool) {
 // the chain is set: without any setting log.retention.ms says nothing, not that
 // log.retention.hours is 168.
 func (l Layers) chain(names []Synonym) (places []Value, first Value) {
-	first.Source = FromDefault
+	first = l.firstSet(names)
+	any := false
 	for i, n := range names {
 		own := l.set(n.Name)
-		if len(own) > 0 && first.Source == FromDefault {
-			first = Value{n.Name, scale(own[0].Value, n.Scale), own[0].Source}
-		}
+		any = any || len(own) > 0
 		places = append(places, own...)
-		if s := mustLookup(Broker, n.Name); !s.Null && (i == 0 || first.Source != FromDefault) {
+		if s := mustLookup(Broker, n.Name); !s.Null && (i == 0 || any) {
 			places = append(places, Value{n.Name, s.Default, FromDefault})
 		}
 	}
 	return places, first
+}
+
+// firstSet is the strongest place where the first of the names that is set at all
+// is set, in the unit of the first name; its source is FromDefault when none is.
+func (l Layers) firstSet(names []Synonym) Value {
+	for _, n := range names {
+		for _, layer := range [...]struct {
+			set    []env.Property
+			source Source
+		}{{l.Node, FromNode}, {l.Cluster, FromCluster}, {l.Static, FromStatic}} {
+			if v, ok := Find(layer.set, n.Name); ok {
+				return Value{n.Name, scale(v, n.Scale), layer.source}
+			}
+		}
+	}
+	return Value{Source: FromDefault}
+}
+
+// topicValue is the value that Topic resolves, without the places.
+func (l Layers) topicValue(overrides []env.Property, s *Setting) string {
+	if v, ok := Find(overrides, s.Name); ok {
+		return v
+	}
+	if first := l.firstSet(s.Synonyms); first.Source != FromDefault {
+		return first.Value
+	}
+	return s.Default
 }
 
 // set lists the places where the name itself is set.

@@ -13,7 +13,7 @@ var topicSettings = []Setting{
 	{Name: "compression.zstd.level", Type: Int, Default: "3", Rule: between(-131072, 22), Synonyms: same("compression.zstd.level"),
 		Doc: "The level used when compression.type is zstd."},
 	{Name: "delete.retention.ms", Type: Long, Default: "86400000", Rule: atLeast(0), Synonyms: same("log.cleaner.delete.retention.ms"),
-		Doc: "How long a deletion mark of a compacted topic is kept."},
+		Doc: "How long a deletion mark of a compacted topic is kept, once there is a cleaner."},
 	{Name: "durability", Type: String, Default: "synced", Rule: oneOf("synced", "written"), Synonyms: same("orrery.durability"),
 		Doc: "What an acks=all answer promises. synced: the record is on the medium and survives loss of power. written: it is in the operating system's hands and survives the death of the process, as Kafka's own default."},
 	{Name: "file.delete.delay.ms", Type: Long, Default: "60000", Rule: atLeast(0), Synonyms: same("log.segment.delete.delay.ms"),
@@ -33,7 +33,7 @@ var topicSettings = []Setting{
 	{Name: "local.retention.ms", Type: Long, Default: "-2", Rule: atLeast(-2), Synonyms: same("log.local.retention.ms"),
 		Doc: "How long a tiered topic stays local; there is no tiered storage in this release."},
 	{Name: "max.compaction.lag.ms", Type: Long, Default: maxLongText, Rule: atLeast(1), Synonyms: same("log.cleaner.max.compaction.lag.ms"),
-		Doc: "After this time a record of a compacted topic must be looked at by the cleaner."},
+		Doc: "After this time a record of a compacted topic must be looked at by the cleaner, once there is one."},
 	{Name: "max.message.bytes", Type: Int, Default: "1048588", Rule: atLeast(0), Synonyms: same("message.max.bytes"),
 		Doc: "The largest record batch that is accepted, as it comes, compressed or not."},
 	{Name: "message.timestamp.after.max.ms", Type: Long, Default: "3600000", Rule: atLeast(0), Synonyms: same("log.message.timestamp.after.max.ms"),
@@ -43,9 +43,9 @@ var topicSettings = []Setting{
 	{Name: "message.timestamp.type", Type: String, Default: "CreateTime", Rule: oneOf("CreateTime", "LogAppendTime"), Synonyms: same("log.message.timestamp.type"),
 		Doc: "Whose clock stamps records: the producer's (CreateTime) or the broker's (LogAppendTime)."},
 	{Name: "min.cleanable.dirty.ratio", Type: Double, Default: "0.5", Rule: between(0, million), Synonyms: same("log.cleaner.min.cleanable.ratio"),
-		Doc: "The share of a compacted log that must be new before the cleaner looks at it."},
+		Doc: "The share of a compacted log that must be new before the cleaner looks at it, once there is one."},
 	{Name: "min.compaction.lag.ms", Type: Long, Default: "0", Rule: atLeast(0), Synonyms: same("log.cleaner.min.compaction.lag.ms"),
-		Doc: "For this time a record of a compacted topic is left alone by the cleaner."},
+		Doc: "For this time a record of a compacted topic is left alone by the cleaner, once there is one."},
 	{Name: "min.insync.replicas", Type: Int, Default: "1", Rule: atLeast(1), Synonyms: same("min.insync.replicas"),
 		Doc: "How many replicas must be in sync for acks=all to be accepted."},
 	{Name: "preallocate", Type: Boolean, Default: "false", Synonyms: same("log.preallocate"),
@@ -69,7 +69,7 @@ var topicSettings = []Setting{
 	{Name: "segment.ms", Type: Long, Default: "604800000", Rule: atLeast(1), Synonyms: append(same("log.roll.ms"), scaled("log.roll.hours", hour)...),
 		Doc: "The age at which a new segment is begun, though the old one is not full."},
 	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", Synonyms: same("unclean.leader.election.enable"),
-		Doc: "Whether a replica that may lack acknowledged records may lead when no other is left."},
+		Doc: "Whether a replica that may lack acknowledged records may lead when no other is left; with one broker it changes nothing."},
 }
 
 const (

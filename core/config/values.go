@@ -57,7 +57,7 @@ type TopicConfig struct {
 
 // TopicConfigOf reads a topic's settings from its overrides and the broker's layers.
 func (l Layers) TopicConfigOf(overrides []env.Property) TopicConfig {
-	text := func(name string) string { return l.Topic(overrides, mustLookup(Topic, name)).Value }
+	text := func(name string) string { return l.topicValue(overrides, mustLookup(Topic, name)) }
 	long := func(name string) int64 { return mustLong(text(name)) }
 	policy := SplitList(text("cleanup.policy"))
 	c := TopicConfig{
