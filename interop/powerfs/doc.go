@@ -1,17 +1,27 @@
 // Package powerfs is a file system for tests, mounted with FUSE, that knows what a loss of power would leave.
 //
-// What it is: one directory tree in memory that a real process uses as its disk, and a second record beside it of what
-// has been synced. PowerCut turns the first into one of the states that the second allows.
+// What is it? One directory tree in memory that a real process uses as its disk,
+// and beside it a record of what has been synced. PowerOff and PowerOn turn the
+// tree into one of the states that this record allows.
 //
-// What goes in: system calls of the process under test, through the kernel; faults and cuts, through Go calls.
+// What goes in? System calls of the process under test, through the kernel;
+// faults, full disks, flipped bits and losses of power, through Go calls.
 //
-// What comes out: the answers that a disk gives, its errors, its silence; and after a cut a tree that a disk may hold.
+// What comes out? The answers that a disk gives, its errors, its silence; and
+// after a loss of power a tree that a disk may hold: of the pages that no fsync
+// covered any subset, whole, torn or zeroed; sizes undone or kept with zeros; of
+// the names that no fsync of their directory covered any subset, a rename as one.
 //
-// What always holds: a page of a file that was synced, the size that was synced with it, and a name that an fsync of
-// its directory covered survive every cut. Everything else survives in a subset that a seed draws. This is the strictest
-// reading of POSIX: fsync of a file covers its data and its size and not its name, and fsync of a directory covers its
-// own names and nothing below it. Most file systems promise more, and a program that is right here is right on them.
+// What always holds? Bytes and size of a file that were synced, and a name that an
+// fsync of its directory covered, survive. This is the strictest reading of POSIX:
+// fsync of a file covers its data and its size and not its name, and fsync of a
+// directory covers its own names and nothing above or below it. Most file systems
+// promise more; a program that is right here is right on them. After a failed
+// fsync the pages that it was to write are gone, and the next fsync succeeds.
 //
-// What it is not: a file system to keep anything in, or one that is complete. It has what a broker's data directory
-// needs: files, directories, rename, unlink, truncate, fallocate, fsync and flock.
+// What is it not? It keeps nothing, and it has only what a data directory needs:
+// files, directories, rename, unlink, truncate, fsync; the kernel adds flock. Two
+// things are kinder than a disk: the kernel lets no write into a file while an fsync
+// of that file is under way, and bytes once synced never tear when bytes beside
+// them are written.
 package powerfs
