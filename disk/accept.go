@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,7 +51,7 @@ func (d *Disk) ForgetAcceptedLosses(logs []env.LogID) error {
 
 // noteName is <topic id, in hex>.<partition>.
 func noteName(log env.LogID) string {
-	return hex.EncodeToString(log.Topic[:]) + "." + strconv.Itoa(int(log.Partition))
+	return hexTopic(log.Topic) + "." + strconv.Itoa(int(log.Partition))
 }
 
 func acceptedLosses(dir string) ([]env.LogID, error) {

@@ -18,7 +18,7 @@ import (
 // systems exist that do not tell A from a.
 
 func partitionDir(root string, log env.LogID) string {
-	return filepath.Join(root, hex.EncodeToString(log.Topic[:]), strconv.Itoa(int(log.Partition)))
+	return filepath.Join(root, hexTopic(log.Topic), strconv.Itoa(int(log.Partition)))
 }
 
 func segmentPath(root string, id env.SegmentID) string {
@@ -121,3 +121,6 @@ func listSegments(root string, log *slog.Logger) ([]env.SegmentInfo, error) {
 	}
 	return found, nil
 }
+
+// hexTopic is a topic's directory.
+func hexTopic(id [16]byte) string { return hex.EncodeToString(id[:]) }

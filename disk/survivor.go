@@ -22,6 +22,7 @@ type survivor struct {
 	places   []place // of checkpoints, in order
 	cut      env.Seq
 	files    []journalFile // still to be read
+	kept     int           // bytes of the last file that count; negative: all, as after a repair
 	walk     walk
 	entries  []env.Entry // of the file that was read last; their bytes are the file's
 }
@@ -30,7 +31,7 @@ const segmentsInPiece = 4096
 
 func newSurvivor(d *Disk, s *survey, segments []env.SegmentInfo) *survivor {
 	v := &survivor{d: d, dir: s.dir, limit: d.opts.PieceBytes, segments: segments, damage: s.walk.damage(), cut: s.walk.cut,
-		walk: walk{journal: s.walk.journal}}
+		kept: -1, walk: walk{journal: s.walk.journal}}
 	for i, f := range s.files {
 		if i+1 == len(s.files) || s.files[i+1].seq > v.cut { // else nothing of it is needed, and it may be unlinked at any time
 			v.files = append(v.files, f)
@@ -117,6 +118,9 @@ func (v *survivor) load() error {
 		data, err := readFile(path, nil)
 		if err != nil {
 			return err
+		}
+		if len(v.files) == 0 && v.kept >= 0 {
+			data = data[:min(v.kept, len(data))]
 		}
 		v.walk.file(name, data, func(_ int, f *frame) {
 			f.each(func(_ int, e env.Entry, lost bool) {

@@ -24,6 +24,7 @@ func commands() []*cobra.Command {
 		consumeCommand(),
 		checkCommand(),
 		simCommand(),
+		diskCommand(),
 		benchCommand(),
 		versionCommand(),
 	}
