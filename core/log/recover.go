@@ -41,7 +41,13 @@ func Restore(id env.LogID, header []byte, seq env.Seq, lim env.Limits) (*Log, bo
 		return nil, false
 	}
 	for i := range l.segments {
-		l.segments[i].found = -1
+		s := &l.segments[i]
+		s.found = -1
+		if s.state == trimming {
+			// What the checkpoint counts is on the medium, so it can be read while the
+			// Trim of what lies behind it is still on its way.
+			s.written, s.synced = s.size, s.size
+		}
 	}
 	return l, true
 }
@@ -79,6 +85,7 @@ func (l *Log) fileLost(s *segment) {
 		l.damage.add(end, s.end)
 		s.size, s.end, s.index = size, end, nil
 		if size == 0 {
+			s.written, s.synced = 0, 0
 			return // nothing is left: it is trimmed and takes records again
 		}
 	} else if s.found < s.size {
