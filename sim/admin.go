@@ -95,11 +95,14 @@ func (a *admin) act() {
 
 // churn deletes a topic that is there and creates one that is not.
 func (a *admin) churn(plan int) {
-	if a.w.crowd.topics[plan].now != nil {
+	switch t := &a.w.crowd.topics[plan]; {
+	case t.now != nil:
 		a.delete(plan)
-		return
+	case t.created: // its id is not known yet
+		a.metadata()
+	default:
+		a.create(plan)
 	}
-	a.create(plan)
 }
 
 func (a *admin) create(plan int) {
@@ -117,7 +120,7 @@ func (a *admin) create(plan int) {
 	req.Topics = append(req.Topics, topic)
 	a.change(plan, req, func(r kmsg.Response) int16 {
 		res := &r.(*kmsg.CreateTopicsResponse).Topics[0]
-		if res.ErrorCode == env.TopicAlreadyExists && a.w.crowd.topics[plan].changes > 1 {
+		if res.ErrorCode == env.TopicAlreadyExists && a.w.crowd.inDoubt(plan) {
 			return env.RequestTimedOut // an earlier request may have done it
 		}
 		return res.ErrorCode
@@ -132,7 +135,7 @@ func (a *admin) delete(plan int) {
 	a.w.crowd.topics[plan].now = nil
 	a.change(plan, req, func(r kmsg.Response) int16 {
 		code := r.(*kmsg.DeleteTopicsResponse).Topics[0].ErrorCode
-		if code == env.UnknownTopicOrPartition && a.w.crowd.topics[plan].doubt {
+		if code == env.UnknownTopicOrPartition && a.w.crowd.inDoubt(plan) {
 			return env.RequestTimedOut
 		}
 		return code
@@ -148,7 +151,7 @@ func (a *admin) change(plan int, req kmsg.Request, code func(kmsg.Response) int1
 		t.pending--
 		switch {
 		case r == nil:
-			t.doubt = true
+			a.w.crowd.doubted(plan)
 			t.created = creation // so that it is looked for, not created at once
 			a.later(200 * env.Millisecond)
 			return
@@ -158,7 +161,7 @@ func (a *admin) change(plan int, req kmsg.Request, code func(kmsg.Response) int1
 				t.created = creation
 			default:
 				a.w.crowd.checkRefusal(kmsg.NameForKey(req.Key()), c)
-				t.doubt = true
+				a.w.crowd.doubted(plan)
 			}
 		}
 		a.later(a.plan.Every)
@@ -204,7 +207,7 @@ func (a *admin) seen(m *kmsg.MetadataResponseTopic, changes []uint64) {
 	still := changes[plan] != 0 && changes[plan] == t.changes // nothing changed while we asked
 	switch m.ErrorCode {
 	case env.NoError:
-		if still && !t.created && !t.doubt {
+		if still && !t.created && !a.w.crowd.inDoubt(plan) {
 			a.w.fail(inconsistent, "topic %s is there, and its deletion was acknowledged", *m.Topic)
 		}
 		if t.now != nil && t.now.id != m.TopicID && still {
@@ -213,13 +216,12 @@ func (a *admin) seen(m *kmsg.MetadataResponseTopic, changes []uint64) {
 		if n := int32(len(m.Partitions)); n != a.w.plan.Topics[plan].Partitions {
 			a.w.fail(lost, "topic %s has %d partitions, created with %d", *m.Topic, n, a.w.plan.Topics[plan].Partitions)
 		}
-		if t.pending == 0 {
+		if still {
 			t.now = a.w.truth.topic(m.TopicID, plan, len(m.Partitions))
 			t.created = true
-			t.doubt = t.doubt && !still
 		}
 	case env.UnknownTopicOrPartition:
-		if still && t.created && !t.doubt && t.now != nil {
+		if still && t.created && !a.w.crowd.inDoubt(plan) && t.now != nil {
 			a.w.fail(lost, "topic %s is not there, and its creation was acknowledged", *m.Topic)
 		}
 		// It may be that the creation's end is unknown: then it is tried again. A

@@ -238,7 +238,7 @@ func (c *consumer) list(partition int32) {
 			c.later(100 * env.Millisecond)
 			return
 		}
-		if mine == c.topic && (!c.w.plan.Topics[c.plan.Topic].Churn || changes == cache.changes && cache.pending == 0 && !cache.doubt) {
+		if mine == c.topic && (!c.w.plan.Topics[c.plan.Topic].Churn || changes == cache.changes && cache.pending == 0 && !c.w.crowd.inDoubt(c.plan.Topic)) {
 			c.listed(l, v, p, ask, &r.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0])
 		}
 		c.later(c.plan.Every)

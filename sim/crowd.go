@@ -29,7 +29,7 @@ type topicCache struct {
 	created bool        // the last change that was acknowledged is its creation
 	pending int         // creations and deletions under way or of unknown end
 	changes uint64      // creations and deletions begun
-	doubt   bool        // one of unknown end was among them since the last that is known
+	doubt   env.Time    // until then one of unknown end may still arrive and be carried out
 }
 
 func (c *crowd) begin(w *world) {
@@ -85,6 +85,15 @@ func (c *crowd) checkRefusal(what string, code int16) {
 	default:
 		c.w.fail(inconsistent, "%s is refused with error %d", what, code)
 	}
+}
+
+// inDoubt tells whether a creation or deletion of unknown end may still take effect.
+func (c *crowd) inDoubt(plan int) bool { return c.topics[plan].doubt > c.w.now }
+
+// doubted notes that nobody knows what becomes of a creation or deletion: its
+// request may arrive late, and wait for the disk then.
+func (c *crowd) doubted(plan int) {
+	c.topics[plan].doubt = c.w.now + c.w.plan.Net.LateBy.Max + 2*env.Minute
 }
 
 // calm tells whether every client has an answer to everything.

@@ -2,49 +2,46 @@ package sim
 
 import (
 	"fmt"
+	"os"
+	"reflect"
+	"strconv"
 	"testing"
 
-	"github.com/orrery-log/orrery/core/journal"
-	"github.com/orrery-log/orrery/core/record"
+	"github.com/orrery-log/orrery/core/broker"
 )
 
 func TestDebug(t *testing.T) {
-	debugFork = func(f *fork, id [16]byte) {
-		for _, s := range f.names {
-			if s.Topic != id {
-				continue
+	kit := Orrery()
+	n, _ := strconv.Atoi(os.Getenv("SEED"))
+	at, _ := strconv.Atoi(os.Getenv("STEP"))
+	kit.Inspect = func(w *world) {
+		if int(w.steps) == at {
+			v := reflect.ValueOf(w.m.(*broker.Broker)).Elem()
+			for _, f := range []string{"phase", "tails", "keeper", "lobby", "starved", "reading", "unsent", "space", "lim", "admin"} {
+				fmt.Printf("%s: %.1500s\n", f, fmt.Sprintf("%+v", v.FieldByName(f)))
 			}
-			data := f.files[s]
-			end := s.Base
-			n := 0
-			rest := data
-			for {
-				b, r, ok := record.Next(rest)
-				if !ok || b.Magic() != 2 {
-					break
+			j := v.FieldByName("journal")
+			for _, f := range []string{"next", "written", "synced", "cut", "unwritten", "behind"} {
+				fmt.Printf("journal.%s: %v\n", f, j.FieldByName(f))
+			}
+			parts := v.FieldByName("parts")
+			for i := range parts.Len() {
+				p := parts.Index(i)
+				l := p.FieldByName("rep").FieldByName("Log")
+				if l.IsNil() {
+					continue
 				}
-				end = b.End()
-				rest = r
-				n++
+				l = l.Elem()
+				fmt.Printf("part %d %v live %v: start %v end %v written %v synced %v want %v tail bytes %v unstored %v damage %+v\n", i, p.FieldByName("topic"), p.FieldByName("live"),
+					l.FieldByName("start"), l.FieldByName("end"), l.FieldByName("written"), l.FieldByName("synced"), l.FieldByName("want"), l.FieldByName("tail").FieldByName("bytes"), l.FieldByName("tail").FieldByName("unstored"), l.FieldByName("damage"))
+				segs := l.FieldByName("segments")
+				for k := range segs.Len() {
+					s := segs.Index(k)
+					fmt.Printf("    seg %v from %v end %v size %v written %v synced %v state %v\n", s.FieldByName("id"), s.FieldByName("from"), s.FieldByName("end"), s.FieldByName("size"), s.FieldByName("written"), s.FieldByName("synced"), s.FieldByName("state"))
+				}
 			}
-			fmt.Printf("%s %s: %d bytes, %d batches, base %d end %d, rest %d bytes %x\n", f.name, segmentName(s), len(data), n, s.Base, end, len(rest), rest[:min(len(rest), 100)])
-		}
-		fmt.Printf("%s journal %d..%d %d entries\n", f.name, f.journal[0].Seq, f.journal[len(f.journal)-1].Seq, len(f.journal))
-		for i := range f.journal {
-			e := &f.journal[i]
-			kind, r, _ := journal.Parse(e.Header)
-			if kind == journal.KindRecords && e.Log.Topic == id {
-				h, _ := journal.ParseRecords(r)
-				fmt.Printf("  %d records %d..%d\n", e.Seq, h.Base, h.Last)
-			} else if e.Log.Topic == id {
-				fmt.Print(" ", kind)
-				fmt.Printf("  %d %x %v hdr %d payload %d\n", e.Seq, e.Log.Topic[:4], e.Checkpoint, len(e.Header), len(e.Payload))
-			}
-		}
-		for _, n := range f.notes {
-			fmt.Println(f.name, n)
 		}
 	}
-	r, err := One(1, "calm", Orrery())
+	r, err := One(uint64(n), os.Getenv("PROFILE"), kit)
 	fmt.Println(err, r.Failure)
 }

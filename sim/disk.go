@@ -467,6 +467,7 @@ func (d *disk) trim(trims []env.Trim) {
 		d.after(drawStoreSync, d.plan.StoreSync, func() {
 			f.data = f.data[:t.End:t.End]
 			f.end, f.synced, f.touched, f.trim = t.End, t.End, t.End, nil
+			f.told.Written, f.told.Synced = -1, -1 // it is owed, whatever it says
 			d.tellStored(f)
 		})
 	}

@@ -138,6 +138,9 @@ func (p *producer) pump() {
 		}
 		return
 	}
+	if p.link != nil && !p.link.open && len(p.link.waiting) > 0 {
+		return // what was under way on the lost connection goes first on the next one
+	}
 	if !p.connect() {
 		p.rest(100 * env.Millisecond)
 		return

@@ -40,7 +40,7 @@ func (w *world) traceEvent(ev env.Event) {
 	case env.Opened:
 		w.line(">", "opened %d by %s", e.Conn, e.Peer)
 	case env.Request:
-		w.line(">", "request %d#%d %T v%d", e.Conn, e.N, e.Body, e.Body.GetVersion())
+		w.line(">", "request %d#%d %T v%d%s", e.Conn, e.N, e.Body, e.Body.GetVersion(), traceRequest(e.Body))
 	case env.Sent:
 		w.line(">", "sent %d#%d", e.Conn, e.N)
 	case env.Hangup:

@@ -314,3 +314,13 @@ func (t *truth) outOfRange(l *logTruth, v view, from int64) {
 }
 
 func (l *logTruth) String() string { return l.topic.name + "-" + utoa(uint64(l.partition)) }
+
+// damaged tells whether synced bytes of any log were changed.
+func (t *truth) damaged() bool {
+	for _, l := range t.order {
+		if l.rotten {
+			return true
+		}
+	}
+	return false
+}

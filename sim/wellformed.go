@@ -7,6 +7,7 @@ import (
 
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/journal"
+	"github.com/orrery-log/orrery/core/metadata"
 	"github.com/orrery-log/orrery/core/record"
 )
 
@@ -34,6 +35,8 @@ type formBatch struct {
 	base, end int64
 	seq       env.Seq // of the first entry that held it
 	sum       uint32
+	epoch     int32
+	life      uint64
 }
 
 // journaled takes an entry on its way to the journal.
@@ -64,7 +67,7 @@ func (f *forms) journaled(e *env.Entry) {
 		f.logs[e.Log] = l
 		f.ids = append(f.ids, e.Log)
 	}
-	batch := formBatch{h.Base, h.Last + 1, e.Seq, record.CRC(b)}
+	batch := formBatch{h.Base, h.Last + 1, e.Seq, record.CRC(b), b.LeaderEpoch(), f.w.life}
 	if old, ok := l.find(h.Base); ok {
 		if old.sum != batch.sum || old.end != batch.end {
 			f.w.fail(malformed, "journal entry %d: %v, and another batch stood there", e.Seq, b)
@@ -103,6 +106,14 @@ func (f *forms) crashed(last env.Seq) {
 				n--
 			}
 			l.batches = l.batches[:n]
+			// A life whose registration was lost never was: nobody has been answered
+			// in it, and its epoch may be used again.
+			if id.Topic == metadata.MetadataTopic() {
+				l.epoch, l.life = -1, 0
+				if n > 0 {
+					l.epoch, l.life = l.batches[n-1].epoch, l.batches[n-1].life
+				}
+			}
 		}
 	}
 }

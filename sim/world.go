@@ -188,6 +188,10 @@ func (w *world) act() {
 		case env.Ready:
 			w.ready = true
 			w.stats.Recoveries++
+		case env.Stop:
+			if !w.truth.damaged() {
+				w.fail(lost, "the broker refuses to start on a sound disk: %s", n.Text)
+			}
 		}
 	}
 	w.disk.act(out)
