@@ -177,7 +177,9 @@ func (d *Disk) report(s *survey) {
 		log.Warn("a file in the journal is not ours: it is moved aside", "file", name, "to", straysDir)
 	}
 	for _, x := range s.walk.flaws {
-		log.Error("the journal is damaged", "file", journalName(x.file), "byte", x.pos, "what", x.what, "after", x.after, "upto", x.upto, "needed", x.upto == 0 || x.upto > s.walk.cut)
+		if s.walk.needed(x) {
+			log.Error("the journal is damaged", "file", journalName(x.file), "byte", x.pos, "what", x.what, "after", x.after, "upto", x.upto)
+		}
 	}
 	if s.torn {
 		log.Warn("the journal ended in a torn write, which nobody was told is safe: it is cut off",

@@ -184,12 +184,18 @@ func (w *walk) tear() (x flaw, torn bool) {
 	return x, false
 }
 
+// needed tells whether a flaw costs anything: an entry that is not below the cut.
+// Every journal that was cut begins with one that does not: frames that are gone.
+func (w *walk) needed(x flaw) bool {
+	return x.upto != x.after+1 && (x.upto == 0 || x.upto > w.cut)
+}
+
 // damage is what is lost for good and still needed: what was synced and is not
 // below the cut. Damaged payloads are told by their entries.
 func (w *walk) damage() []env.Damage {
 	var ds []env.Damage
 	for _, x := range w.flaws {
-		if x.payload || x.upto == x.after+1 || x.upto != 0 && x.upto <= w.cut {
+		if x.payload || !w.needed(x) {
 			continue
 		}
 		d := env.Damage{Logs: x.logs, After: x.after, Upto: x.upto}

@@ -140,6 +140,23 @@ func TestADamagedFrameBeforeALaterFileIsDamage(t *testing.T) {
 	require.Equal(t, []env.Damage{{After: 1, Upto: 10}}, r.found.Damage)
 }
 
+func TestAJournalWhoseOldFilesAreGoneSaysNothingOfDamage(t *testing.T) {
+	r := newRig(t, Options{JournalFileBytes: 1000, SealAfter: time.Millisecond})
+	for range 10 {
+		r.journal(r.entry(1, 300))
+	}
+	r.d.Act(&env.Outbox{Cuts: []env.Seq{9}})
+	dir := filepath.Join(r.opts.Dir, journalDir)
+	first := filepath.Join(dir, journalName(1))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(first)
+		return os.IsNotExist(err)
+	}, 10*time.Second, 2*time.Millisecond)
+	r.reopen()
+	require.Empty(t, r.found.Damage)
+	require.NotContains(t, r.log.String(), "damaged")
+}
+
 func TestDamageBelowTheCutIsNotTold(t *testing.T) {
 	c := newCraft(t)
 	c.add(0, 0, 1)
