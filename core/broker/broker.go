@@ -220,7 +220,7 @@ func (b *Broker) append(slot int32, batch batchIn, out *env.Outbox) (base, end i
 	base, end = p.rep.Append(&b.journal, out, b.now, batch.data, batch.info)
 	b.tails += p.rep.Log.TailBytes() - before
 	b.noteEntries(slot, out, first)
-	b.appended(slot, out)
+	b.appended(slot, int64(len(batch.data)), out)
 	return base, end
 }
 

@@ -23,9 +23,11 @@ type keeper struct {
 	round    env.Time // Mono of the next look at every log
 	swept    env.Time // Mono of the next retention check
 	pressing bool     // stores are under way because of the tails budget
+	grown    int64    // bytes that were appended, not carried, since the last round for the journal began
+	goal     env.Seq  // a round is under way: every log shall need nothing before it; 0: none is
 	cutting  bool     // something is under way that will let the cut move
-	looked   int64    // journal.Behind at the last look for the cut; negative: look again
-	waits    env.Seq  // look again when this is Synced; 0: nothing of that look is on its way
+	again    bool     // look again in this round: a Store was confirmed
+	waits    env.Seq  // look again in this round when this is Synced; 0: nothing is on its way
 }
 
 // lookEvery is the time between two looks at every tail: two while one grows old.
@@ -42,8 +44,9 @@ func (b *Broker) beginKeeping() {
 }
 
 // appended looks at one log that has just grown.
-func (b *Broker) appended(slot int32, out *env.Outbox) {
+func (b *Broker) appended(slot int32, grown int64, out *env.Outbox) {
 	l := b.parts[slot].rep.Log
+	b.keeper.grown += grown
 	if l.Unstored() >= b.lim.StoreBytes {
 		b.store(slot, out)
 	} else if b.keeper.round == wait.Never && l.HasOpenSegment() {
@@ -107,7 +110,7 @@ func (b *Broker) onStored(e env.Stored, out *env.Outbox) {
 	b.tails += l.TailBytes() - before
 	b.noteEntries(slot, out, first)
 	b.keeper.pressing = false
-	b.keeper.looked = -1
+	b.keeper.again = true
 	b.reap(slot)
 	b.more(out)
 }
@@ -171,41 +174,55 @@ func (b *Broker) relieveTails(out *env.Outbox) {
 	b.keeper.pressing = true
 }
 
-// relieveJournal brings the cut forward while the journal is more than half full.
+// relieveJournal brings the cut forward, in rounds, while the journal is more
+// than half full. A round has a fixed goal, which each log passes in a few steps,
+// and the next one begins only when a sixteenth of the budget was appended since:
+// what is carried and checkpointed does not count, or a journal of which half is
+// needed would be written round and round for ever.
 func (b *Broker) relieveJournal(out *env.Outbox) {
 	k := &b.keeper
 	if b.journal.Behind()*2 <= b.lim.Journal {
-		k.cutting, k.looked, k.waits = false, 0, 0
+		k.goal, k.cutting, k.grown = 0, false, b.lim.Journal
 		return
 	}
-	if k.waits != 0 && b.journal.Synced() >= k.waits {
-		k.looked = -1
-	}
-	if k.looked >= 0 && b.journal.Behind() < k.looked+b.lim.Journal/16 {
+	switch {
+	case k.goal == 0 && k.grown < b.lim.Journal/16:
+		return
+	case k.goal == 0:
+		k.goal, k.grown = b.journal.Recent(b.lim.Journal/4), 0
+	case !k.again && (k.waits == 0 || b.journal.Synced() < k.waits):
 		return
 	}
+	k.again = false
 	b.journal.CutTo(out, min(b.need(), b.journal.Synced()+1))
-	goal := b.journal.Recent(b.lim.Journal / 4)
+	if k.cutting = b.releaseLogs(out); !k.cutting {
+		k.goal = 0
+	}
+}
+
+// releaseLogs takes every log that needs what lies before the goal one step further,
+// and tells whether anything is on its way.
+func (b *Broker) releaseLogs(out *env.Outbox) bool {
+	k := &b.keeper
 	carry := b.journal.Behind() < b.lim.Journal*3/4
-	entries, stores := len(out.Journal), len(out.Stores)
-	under := false // Stores of some log are not Written and Synced yet
+	left, storing := false, false
 	for slot := range b.parts {
 		l := b.parts[slot].rep.Log
-		if l == nil || l.NeedSeq() == 0 || l.NeedSeq() >= goal {
+		if l == nil || l.NeedSeq() == 0 || l.NeedSeq() >= k.goal {
 			continue
 		}
+		left = true
 		first, before := len(out.Journal), l.TailBytes()
 		l.Release(&b.journal, out, b.now, carry)
 		b.tails += l.TailBytes() - before
 		b.noteEntries(int32(slot), out, first)
-		under = under || l.Storing()
+		storing = storing || l.Storing()
 	}
 	k.waits = 0
-	if len(out.Journal) > entries {
-		k.waits = out.Journal[len(out.Journal)-1].Seq
+	if last := b.journal.Next() - 1; b.journal.Synced() < last {
+		k.waits = last
 	}
-	k.cutting = under || k.waits != 0 || len(out.Stores) > stores || k.cutting && b.journal.Synced() < b.journal.Next()-1
-	k.looked = b.journal.Behind()
+	return left && (storing || k.waits != 0)
 }
 
 // need is the least Seq that some log needs.

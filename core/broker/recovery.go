@@ -125,6 +125,7 @@ func (b *Broker) replayed(out *env.Outbox) {
 		l.Recovered(b.now)
 		b.tails += l.TailBytes() - before
 	}
+	b.starts.files = slices.DeleteFunc(b.starts.files, b.namedFile) // while a log that gives a file up still names it
 	slot, ok := b.find(metadataLog())
 	if !ok {
 		slot = b.recovering(log.New(metadataLog(), metaSettings(), b.lim))
@@ -222,17 +223,19 @@ func (b *Broker) acceptLosses(out *env.Outbox) {
 	}
 }
 
+// namedFile tells whether a log has this file or is about to drop it.
+func (b *Broker) namedFile(f env.SegmentInfo) bool {
+	slot, ok := b.find(f.ID.Log())
+	if !ok {
+		slot, ok = b.dying[f.ID.Log()]
+	}
+	return ok && b.parts[slot].rep.Log.Owns(f.ID)
+}
+
 // dropUnknown drops the files that no surviving entry names, unless this start
 // handed over damage: then one of them may be all that is left of something.
 func (b *Broker) dropUnknown(out *env.Outbox) {
 	for _, f := range b.starts.files {
-		slot, ok := b.find(f.ID.Log())
-		if !ok {
-			slot, ok = b.dying[f.ID.Log()]
-		}
-		if ok && b.parts[slot].rep.Log.Owns(f.ID) {
-			continue
-		}
 		if b.starts.damaged {
 			out.Notes = append(out.Notes, env.Note{Kind: env.Warn, Name: "segment.unknown", Log: f.ID.Log(), Value: f.ID.Base,
 				Text: "a segment that no entry names is kept, because this start found damage"})

@@ -29,5 +29,16 @@ func (l *Log) HasOpenSegment() bool {
 	return n > 0 && l.segments[n-1].state == open
 }
 
-// Storing tells whether records are in a Store that is not Written yet.
-func (l *Log) Storing() bool { return l.tail.bytes > l.tail.unstored }
+// Storing tells whether records are in a Store that is not Synced yet. The
+// driver owes that number unasked.
+func (l *Log) Storing() bool {
+	if l.tail.bytes > l.tail.unstored {
+		return true
+	}
+	for i := len(l.segments) - 1; i >= 0; i-- {
+		if s := &l.segments[i]; s.synced < s.size+s.footer {
+			return true
+		}
+	}
+	return false
+}
