@@ -23,21 +23,32 @@ type span struct {
 	accepted bool
 }
 
+// add notes a lost range. What of it is known already stays as it is: it may be accepted.
 func (d *damage) add(from, to int64) {
-	if from >= to {
-		return
-	}
-	for _, s := range d.spans {
-		if s.from <= from && to <= s.to {
-			return // known, and perhaps accepted
+	for from < to {
+		free := to // the end of what is new at from
+		for _, s := range d.spans {
+			if s.from <= from && from < s.to {
+				from = s.to
+			} else if from < s.from {
+				free = min(free, s.from)
+			}
+		}
+		if from < free {
+			d.insert(from, free)
+			from = free
 		}
 	}
+}
+
+// insert puts in a range that overlaps no other, joined to the one before when it continues it.
+func (d *damage) insert(from, to int64) {
 	i := len(d.spans)
 	for i > 0 && d.spans[i-1].from > from {
 		i--
 	}
-	if i > 0 && !d.spans[i-1].accepted && d.spans[i-1].to >= from {
-		d.spans[i-1].to = max(d.spans[i-1].to, to)
+	if i > 0 && !d.spans[i-1].accepted && d.spans[i-1].to == from {
+		d.spans[i-1].to = to
 		return
 	}
 	d.spans = slices.Insert(d.spans, i, span{from: from, to: to})
@@ -62,20 +73,27 @@ func (d *damage) repair(from, to int64) {
 	}
 }
 
-// at is the span that contains offset.
-func (d *damage) at(offset int64) (span, bool) {
+// pass steps over accepted losses from offset on; lost: what is there then is lost.
+func (d *damage) pass(offset int64) (next int64, lost bool) {
 	for _, s := range d.spans {
 		if s.from <= offset && offset < s.to {
-			return s, true
+			if !s.accepted {
+				return offset, true
+			}
+			offset = s.to
 		}
 	}
-	return span{}, false
+	return offset, false
 }
 
 // holds tells whether the whole range is lost.
 func (d *damage) holds(from, to int64) bool {
-	s, ok := d.at(from)
-	return ok && to <= s.to
+	for _, s := range d.spans {
+		if s.from <= from && from < s.to {
+			return to <= s.to
+		}
+	}
+	return false
 }
 
 func (d *damage) startAt(start int64) {

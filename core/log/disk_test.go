@@ -22,6 +22,7 @@ type testDisk struct {
 	order           []env.SegmentID // of files, for drawing
 	used            map[env.SegmentID]bool
 	dropping        []env.SegmentID
+	spoiled         map[int64]bool // base offsets of records some entry of which was damaged
 }
 
 type testFile struct {
@@ -31,7 +32,7 @@ type testFile struct {
 }
 
 func newTestDisk(t *rapid.T) *testDisk {
-	return &testDisk{t: t, files: map[env.SegmentID]*testFile{}, used: map[env.SegmentID]bool{}}
+	return &testDisk{t: t, files: map[env.SegmentID]*testFile{}, used: map[env.SegmentID]bool{}, spoiled: map[int64]bool{}}
 }
 
 // act takes an Outbox over.
@@ -124,7 +125,7 @@ func (d *testDisk) crash() {
 	keep := env.Seq(rapid.Uint64Range(uint64(d.synced), uint64(max(d.last(), d.synced))).Draw(d.t, "survives"))
 	cut := env.Seq(0)
 	if len(d.cuts) > 0 {
-		cut = rapid.SampledFrom(d.cuts).Draw(d.t, "cut")
+		cut = env.Seq(rapid.Uint64Range(0, uint64(d.cuts[len(d.cuts)-1])).Draw(d.t, "cut"))
 	}
 	d.entries = slices.DeleteFunc(d.entries, func(e env.Entry) bool { return e.Seq > keep || e.Seq < cut })
 	d.written, d.synced, d.cuts = keep, keep, nil
@@ -151,6 +152,19 @@ func (d *testDisk) crash() {
 		f.written, f.synced, f.sealed = size, size, false
 	}
 	d.order = slices.DeleteFunc(d.order, func(id env.SegmentID) bool { return d.files[id] == nil })
+}
+
+// damage spoils the payloads of some entries of records.
+func (d *testDisk) damage() {
+	for i := range d.entries {
+		e := &d.entries[i]
+		if kind, r, _ := journal.Parse(e.Header); kind == journal.KindRecords && rapid.IntRange(0, 15).Draw(d.t, "spoil") == 0 {
+			h, ok := journal.ParseRecords(r)
+			require.True(d.t, ok)
+			e.Payload, e.Damaged = nil, true
+			d.spoiled[h.Base] = true
+		}
+	}
 }
 
 // recover builds the log again, with Stores between the pieces.

@@ -104,10 +104,8 @@ func (l *Log) Loaded(cache *IndexCache, p Plan, data []byte, damaged bool, from,
 	if s == nil || w.from < l.start || w.from >= w.limit {
 		return l.Read(cache, from, limit, maxBytes, minOne)
 	}
-	if lost, ok := l.damage.at(w.from); ok && lost.accepted {
-		w.from = lost.to
-	}
-	if damaged {
+	lost := false
+	if w.from, lost = l.damage.pass(w.from); damaged || lost {
 		return Plan{State: Damaged}
 	}
 	return l.cut(s, p, data, w)

@@ -25,6 +25,7 @@ type modelBatch struct {
 	base, end int64
 	time      int64
 	bytes     string
+	lost      bool // its only copy was damaged, and the loss accepted
 }
 
 // world is a log, its disk, and a naive model of both: a slice of batches.
@@ -47,6 +48,7 @@ type world struct {
 	digests map[env.Seq]string
 	starts  map[env.Seq]int64
 	reads   []Plan
+	damaged bool // entries of the journal were damaged in some life
 }
 
 func newWorld(t *rapid.T) *world {
@@ -104,7 +106,7 @@ func (w *world) append() {
 	base, _ := w.l.Append(&w.j, &w.out, w.now, b, info, w.epoch)
 	require.Equal(w.t, w.end(), base)
 	require.Equal(w.t, base+int64(n), w.l.End())
-	w.batches = append(w.batches, modelBatch{base, base + int64(n), top, string(b)})
+	w.batches = append(w.batches, modelBatch{base: base, end: base + int64(n), time: top, bytes: string(b)})
 	if spec.ProducerID >= 0 {
 		w.next[spec.ProducerID] = record.AddSequence(spec.Sequence, int32(n))
 		again := w.l.Check(b, w.now.WallMillis())
@@ -136,7 +138,7 @@ func (w *world) compare(p Plan, from, limit int64, maxBytes int32, minOne bool) 
 	}
 	size := 0
 	for _, b := range w.batches {
-		if b.end <= from {
+		if b.end <= from || b.lost {
 			continue
 		}
 		if b.end > limit || size+len(b.bytes) > int(maxBytes) && !(size == 0 && minOne) {
@@ -145,7 +147,7 @@ func (w *world) compare(p Plan, from, limit int64, maxBytes int32, minOne bool) 
 		if size == len(p.Data) && size > 0 {
 			break // an answer may end early, where memory begins or a segment ends
 		}
-		require.Equal(w.t, Ready, p.State, "at %d", b.base)
+		require.Equal(w.t, Ready, p.State, "at %d from %d limit %d: %v lost %v", b.base, from, limit, w.l, w.l.Losses())
 		require.GreaterOrEqual(w.t, len(p.Data), size+len(b.bytes))
 		require.Equal(w.t, b.bytes, string(p.Data[size:size+len(b.bytes)]))
 		size += len(b.bytes)
@@ -169,7 +171,7 @@ func (w *world) findTime() {
 		p = w.l.LoadedTime(&w.cache, &q, p, w.d.read(p), false)
 	}
 	for _, b := range w.batches {
-		if b.end > w.start && b.end <= limit && b.time >= time {
+		if b.end > w.start && b.end <= limit && b.time >= time && !b.lost {
 			require.Equal(w.t, Ready, p.State)
 			require.Equal(w.t, b.bytes, string(p.Data))
 			return
@@ -201,6 +203,9 @@ func (w *world) endRead() {
 func (w *world) crash() {
 	w.d.crash()
 	w.reads = nil
+	if w.damaged {
+		w.d.damage()
+	}
 	w.l, w.j = w.d.recover(testID, w.s, w.lim, w.now)
 	w.cache = NewIndexCache(700)
 	last := w.d.synced
@@ -211,7 +216,6 @@ func (w *world) crash() {
 		w.start = w.starts[last]
 	}
 	require.Equal(w.t, want, string(w.l.Digest(math.MinInt64/2)), "replay is not what lived at %d", last)
-	require.True(w.t, w.l.Sound(), "%v lost %v", w.l, w.l.Losses())
 	for len(w.batches) > 0 && w.batches[len(w.batches)-1].end > w.l.End() {
 		w.batches = w.batches[:len(w.batches)-1]
 	}
@@ -221,12 +225,39 @@ func (w *world) crash() {
 			delete(w.digests, seq)
 		}
 	}
+	w.takeLosses()
 	w.next = map[int64]int32{}
 	for _, p := range w.l.Producers() {
 		w.next[p.ID] = record.AddSequence(p.LastSequence, 1)
 	}
 	w.epoch++
 	w.readAll()
+}
+
+// takeLosses holds what the log calls lost against what was damaged, and accepts it.
+func (w *world) takeLosses() {
+	if !w.damaged {
+		require.True(w.t, w.l.Sound(), "%v lost %v", w.l, w.l.Losses())
+		return
+	}
+	require.Zero(w.t, w.l.RefusesAppends(), "headers tell what the payloads were")
+	for i := range w.batches {
+		b := &w.batches[i]
+		for _, loss := range w.l.Losses() {
+			if loss.From < b.end && b.base < loss.To && b.end > w.start {
+				require.Contains(w.t, w.d.spoiled, b.base, "%v lost %v", w.l, w.l.Losses())
+				require.True(w.t, loss.From <= b.base && b.end <= loss.To || b.base < w.start)
+				if !loss.Accepted {
+					p := w.l.Read(&w.cache, max(b.base, w.start), w.end(), 100, true)
+					require.Equal(w.t, Damaged, p.State)
+				}
+				b.lost = true
+			}
+		}
+	}
+	w.l.Accept(&w.j, &w.out)
+	w.act()
+	require.True(w.t, w.l.Sound())
 }
 
 // readAll reads the log from start to end as a consumer would.
@@ -237,7 +268,9 @@ func (w *world) readAll() {
 			p = w.l.Loaded(&w.cache, p, w.d.read(p), false, from, w.end(), 300, true)
 		}
 		w.compare(p, from, w.end(), 300, true)
-		require.Equal(w.t, Ready, p.State)
+		if p.State == Empty {
+			return // what is left is lost
+		}
 		for rest := p.Data; len(rest) > 0; {
 			b, more, ok := record.Next(rest)
 			require.True(w.t, ok)
@@ -282,7 +315,8 @@ func (w *world) step() {
 		}
 	case 19:
 		if need := w.l.NeedSeq(); need != 0 {
-			w.j.CutTo(&w.out, min(need, w.j.Synced()+1))
+			upto := uint64(min(need, w.j.Synced()+1)) // another log may hold it back
+			w.j.CutTo(&w.out, env.Seq(rapid.Uint64Range(uint64(w.j.Cut()), max(upto, uint64(w.j.Cut()))).Draw(w.t, "cut to")))
 		}
 	case 20:
 		w.findTime()
@@ -303,6 +337,20 @@ func TestLogIsASliceThatSurvivesCrashes(t *testing.T) {
 				w.step()
 			}
 			w.readAll()
+			w.crash()
+		}
+	})
+}
+
+func TestADamagedPayloadCostsItsBatchAtMost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range rapid.IntRange(2, 4).Draw(t, "lives") {
+			for range rapid.IntRange(20, 120).Draw(t, "steps") {
+				w.step()
+			}
+			w.readAll()
+			w.damaged = w.damaged || rapid.Bool().Draw(t, "damage")
 			w.crash()
 		}
 	})

@@ -63,14 +63,12 @@ func (l *Log) Read(cache *IndexCache, from, limit int64, maxBytes int32, minOne 
 	if w.from < l.start || w.from > l.end {
 		return Plan{State: OutOfRange}
 	}
-	if lost, ok := l.damage.at(w.from); ok && w.from < w.limit {
-		if !lost.accepted {
-			return Plan{State: Damaged}
-		}
-		w.from = lost.to
-	}
-	if w.from >= w.limit {
+	lost := false
+	if w.from, lost = l.damage.pass(w.from); w.from >= w.limit {
 		return Plan{State: Empty}
+	}
+	if lost {
+		return Plan{State: Damaged}
 	}
 	if inMemory(l, w.from) {
 		return l.readTail(w)

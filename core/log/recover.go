@@ -43,9 +43,9 @@ func Restore(id env.LogID, header []byte, seq env.Seq, lim env.Limits) (*Log, bo
 	for i := range l.segments {
 		s := &l.segments[i]
 		s.found = -1
+		// What the checkpoint counts is on the medium, so it can be read while the
+		// Trim of what lies behind it is still on its way.
 		if s.state == trimming {
-			// What the checkpoint counts is on the medium, so it can be read while the
-			// Trim of what lies behind it is still on its way.
 			s.written, s.synced = s.size, s.size
 		}
 	}
@@ -211,8 +211,9 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 	}
 	b, sound := replayedBatch(e, h)
 	if h.Base < l.refilled {
-		if sound && (l.tail.fill(h.Base, h.Last+1, b) || l.damage.holds(h.Base, h.Last+1) && l.tail.insert(tailOf(b, h))) {
-			l.damage.repair(h.Base, h.Last+1)
+		from := max(h.Base, l.start)
+		if sound && h.Last >= l.start && (l.tail.fill(h.Base, h.Last+1, b) || l.damage.holds(from, h.Last+1) && l.tail.insert(tailOf(b, h))) {
+			l.damage.repair(from, h.Last+1)
 		}
 		return
 	}
@@ -228,7 +229,7 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 	}
 	if !sound {
 		b = nil
-		l.damage.add(h.Base, l.refilled)
+		l.damage.add(max(h.Base, l.start), l.refilled)
 	}
 	l.tail.push(tailOf(b, h))
 }

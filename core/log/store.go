@@ -41,6 +41,9 @@ func (l *Log) storeTail(j *journal.Journal, out *env.Outbox) {
 			l.want, l.hurry = false, false
 			return
 		}
+		if l.recovering && l.missingBefore(b) {
+			return // a later entry may have the records again
+		}
 		if b.bytes == nil { // a hole is in no segment
 			l.tail.stored(-1)
 			continue
@@ -58,6 +61,21 @@ func (l *Log) storeTail(j *journal.Journal, out *env.Outbox) {
 		last.Data = append(last.Data, b.bytes)
 		l.tail.stored(at)
 	}
+}
+
+// missingBefore: in recovery, records right before the first unstored batch, or
+// its own, have not come yet. Carried ones come behind those that they precede.
+func (l *Log) missingBefore(b *tailBatch) bool {
+	end := max(l.check.stored, l.start)
+	if t := &l.tail; t.next > t.head {
+		end = max(end, t.list[t.next-1].end)
+	}
+	for i := range l.segments {
+		if s := &l.segments[i]; s.size > 0 {
+			end = max(end, s.end)
+		}
+	}
+	return b.bytes == nil || b.base > end
 }
 
 // extends: a batch at byte at of the segment lies right behind the Store and fits in its piece.
