@@ -12,7 +12,6 @@ import (
 	"github.com/orrery-log/orrery/core/broker"
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/jobs"
-	"github.com/orrery-log/orrery/disk"
 )
 
 // loop is the goroutine that owns the broker.
@@ -27,7 +26,7 @@ type loop struct {
 	log     *slog.Logger
 	began   time.Time
 	broker  *broker.Broker
-	disk    *disk.Disk
+	disk    medium
 	queue   *queue
 	reply   func(env.Reply)
 	jobs    *workers
@@ -41,6 +40,14 @@ type loop struct {
 	batch []env.Event
 	more  bool  // the broker waits for a piece of Survived
 	cause error // why the broker can not serve; run returns it after end
+}
+
+// medium is what the loop needs of disk.Disk.
+type medium interface {
+	Survived() (env.Survived, error)
+	Act(*env.Outbox)
+	Events() <-chan env.Event
+	Failed() <-chan error
 }
 
 // stepsInOutbox bounds the Steps before their effects are handed out: a long

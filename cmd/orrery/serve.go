@@ -60,10 +60,16 @@ func logger(w io.Writer, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
 }
 
-// runNode runs a broker until the first signal; a second one ends the process at once.
+// runNode runs a broker until the first signal; a second one ends the process at
+// once. So the signals must have their own effect again before anybody is told that
+// the broker stops.
 func runNode(cmd *cobra.Command, s node.Settings, log *slog.Logger, out io.Writer) error {
-	ctx := cmd.Context()
-	forget := context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	defer cancel()
+	forget := context.AfterFunc(cmd.Context(), func() {
+		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		cancel()
+	})
 	defer forget()
 	return node.Run(ctx, s, out, log)
 }
