@@ -100,6 +100,7 @@ func (s Settings) brokerConfig(diskBytes int64) env.Config {
 	return env.Config{
 		NodeID:     int32(s.Long("node.id")),
 		Rack:       s.Text("broker.rack"),
+		Disk:       diskBytes,
 		Properties: s.Static,
 		Limits:     s.Limits(diskBytes),
 	}

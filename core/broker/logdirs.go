@@ -14,7 +14,9 @@ func (b *Broker) onDescribeLogDirs(r env.Request, req *kmsg.DescribeLogDirsReque
 	res := req.ResponseKind().(*kmsg.DescribeLogDirsResponse)
 	dir := kmsg.NewDescribeLogDirsResponseDir()
 	dir.Dir = b.layers().Text("log.dirs")
-	dir.UsableBytes = max(b.space, -1)
+	if b.cfg.Disk > 0 {
+		dir.TotalBytes, dir.UsableBytes = b.cfg.Disk, max(b.space, -1)
+	}
 	asked := askedLogs(req)
 	for _, t := range b.image.Topics {
 		wanted, listed := asked[t.Name]

@@ -48,7 +48,8 @@ type Altered struct {
 	Problem Problem
 }
 
-// AlterConfigs decides which resources change. A resource changes whole or not at all.
+// AlterConfigs decides which resources change. A resource changes whole or not at
+// all; one that stands twice is refused each time.
 func AlterConfigs(c Context, alterations []Alteration, validateOnly bool) ([]metadata.Record, []Altered) {
 	var records []metadata.Record
 	var answers []Altered
@@ -57,16 +58,9 @@ func AlterConfigs(c Context, alterations []Alteration, validateOnly bool) ([]met
 		times[a.resource()]++
 	}
 	for _, a := range alterations {
-		n := times[a.resource()]
-		times[a.resource()] = 0
 		var made []metadata.Record
-		var p Problem
-		switch {
-		case n == 0:
-			continue // answered already
-		case n > 1:
-			p = problem(env.InvalidRequest, "Each resource must appear at most once.")
-		default:
+		p := problem(env.InvalidRequest, "Each resource must appear at most once.")
+		if times[a.resource()] == 1 {
 			made, p = alter(c, a)
 		}
 		records = append(records, made...)
@@ -102,6 +96,8 @@ func alterable(m *metadata.Image, a Alteration) (config.Scope, Problem) {
 		switch {
 		case a.Name == "":
 			return 0, problem(env.InvalidRequest, "Default topic resources are not allowed.")
+		case !LegalName(a.Name).None():
+			return 0, LegalName(a.Name)
 		case m.Topic(a.Name) == nil:
 			return 0, problem(env.UnknownTopicOrPartition, "The topic '%s' does not exist.", a.Name)
 		}

@@ -284,6 +284,7 @@ func TestConfigsChangeOrAreRefusedAsKafkaDoes(t *testing.T) {
 		{ofTopic, "t", ConfigChange{Name: "min.compaction.lag.ms", Value: maxLong}, env.NoError, "min.compaction.lag.ms=" + maxLong + " segment.ms=9"},
 		{ofTopic, "nope", ConfigChange{Name: "retention.ms", Value: "5"}, env.UnknownTopicOrPartition, ""},
 		{ofTopic, "", ConfigChange{Name: "retention.ms", Value: "5"}, env.InvalidRequest, ""},
+		{ofTopic, "a b", ConfigChange{Name: "retention.ms", Value: "5"}, env.InvalidTopicException, ""},
 		{77, "t", ConfigChange{Name: "retention.ms", Value: "5"}, env.InvalidRequest, ""},
 		{ofBroker, "1", ConfigChange{Name: "log.retention.ms", Value: "5"}, env.NoError, "log.retention.ms=5"},
 		{ofBroker, "", ConfigChange{Name: "log.retention.ms", Value: "5"}, env.NoError, "log.retention.ms=5"},
@@ -340,9 +341,11 @@ func TestARepeatedKeyOrResourceIsRefused(t *testing.T) {
 	w := newWorld(1)
 	w.create(topic("t"))
 	twice := Alteration{Type: ofTopic, Name: "t", Configs: []ConfigChange{{Name: "segment.ms", Value: "9"}}}
-	_, answers := AlterConfigs(w.Context, []Alteration{twice, twice}, false)
-	require.Len(t, answers, 1)
+	records, answers := AlterConfigs(w.Context, []Alteration{twice, twice}, false)
+	require.Empty(t, records)
+	require.Len(t, answers, 2)
 	require.Equal(t, env.InvalidRequest, answers[0].Problem.Code)
+	require.Equal(t, env.InvalidRequest, answers[1].Problem.Code)
 	twice.Configs = append(twice.Configs, twice.Configs[0])
 	_, answers = AlterConfigs(w.Context, []Alteration{twice}, false)
 	require.Equal(t, env.InvalidRequest, answers[0].Problem.Code)

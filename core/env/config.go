@@ -12,6 +12,8 @@ type Config struct {
 	// Advertised is where clients reach this broker, by listener name.
 	Advertised []Endpoint
 	Rack       string
+	// Disk is the size of the data directory's file system, in bytes; 0: not known.
+	Disk int64
 	// Properties are the broker's settings by Kafka's name, those that were given;
 	// core/config knows the defaults and has checked them.
 	Properties []Property
