@@ -15,6 +15,8 @@ import "github.com/orrery-log/orrery/core/env"
 //     served otherwise and never skipped.
 //   - Retention takes whole segments whose records have all expired, or the oldest
 //     while retention.bytes remain; DeleteRecords takes what is below its offset.
+//   - A log start that was shown, and is no answer to DeleteRecords, may go back with
+//     the loss of power: then records that had expired are there again.
 //   - acks=0 promises nothing.
 
 // crashed forgets what a crash may have taken. Everything that came in before
@@ -34,6 +36,13 @@ func (t *truth) crashed(power bool, safeAt env.Time) {
 				}
 				*c = claim{}
 			}
+		}
+		for len(l.starts) > 0 && l.starts[len(l.starts)-1].at >= safeAt {
+			l.starts = l.starts[:len(l.starts)-1]
+		}
+		l.start = l.begun
+		if n := len(l.starts); n > 0 {
+			l.start = max(l.start, l.starts[n-1].end)
 		}
 		if l.topic.relaxed {
 			l.floor = l.floorBefore(safeAt)

@@ -43,6 +43,8 @@ type logTruth struct {
 	floor     int64   // the highest end that somebody was told
 	floors    []floor // how it rose, on relaxed topics
 	start     int64   // the highest log start that somebody was told
+	starts    []floor // how it rose by being shown
+	begun     int64   // the highest log start that a DeleteRecords was answered with
 	purge     int64   // the highest offset that DeleteRecords was asked for
 	shaken    bool    // power was lost under a relaxed topic
 	rotten    bool    // a synced byte of it was changed: it may refuse, not lie
@@ -196,7 +198,7 @@ func (t *truth) bounds(l *logTruth, v view, hw, start int64) {
 		t.w.fail(lost, "%s: the log ends at %d, and somebody had been told %d before", l, hw, v.floor)
 	}
 	if start >= 0 {
-		if start < v.start {
+		if start < min(v.start, l.start) {
 			t.w.fail(inconsistent, "%s: the log starts at %d, and somebody had been told %d before", l, start, v.start)
 		}
 		if hw >= 0 && start > hw {
@@ -205,7 +207,10 @@ func (t *truth) bounds(l *logTruth, v view, hw, start int64) {
 		if !t.mayStart(l, start) {
 			t.w.fail(lost, "%s: the log starts at %d; it started at %d, DeleteRecords asked for %d, and what lies between has not expired", l, start, l.start, l.purge)
 		}
-		l.start = max(l.start, start)
+		if start > l.start {
+			l.start = start
+			l.starts = append(l.starts, floor{t.w.now, start})
+		}
 	}
 	if hw >= 0 {
 		t.raise(l, hw)
