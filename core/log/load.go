@@ -223,8 +223,5 @@ func (c *scan) step(wanted int64) bool {
 // verified: the checksum fits, and the leader epoch, which it does not cover, is
 // the one that the log has at that offset.
 func (l *Log) verified(b record.Batch) bool {
-	if !b.Sound() {
-		return false
-	}
-	return b.BaseOffset() < l.start || b.LeaderEpoch() == l.epochs.at(b.BaseOffset())
+	return b.Sound() && b.LeaderEpoch() == l.epochs.at(max(b.BaseOffset(), l.start))
 }

@@ -70,9 +70,10 @@ func (l *Log) missingBefore(b *tailBatch) bool {
 	if t := &l.tail; t.next > t.head {
 		end = max(end, t.list[t.next-1].end)
 	}
-	for i := range l.segments {
+	for i := len(l.segments) - 1; i >= 0; i-- {
 		if s := &l.segments[i]; s.size > 0 {
 			end = max(end, s.end)
+			break
 		}
 	}
 	return b.bytes == nil || b.base > end
