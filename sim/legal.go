@@ -16,16 +16,23 @@ import "github.com/orrery-log/orrery/core/env"
 //   - Retention takes whole segments whose records have all expired, or the oldest
 //     while retention.bytes remain; DeleteRecords takes what is below its offset.
 //   - A log start that was shown, and is no answer to DeleteRecords, may go back with
-//     the loss of power: then records that had expired are there again.
+//     a crash: then records that had expired are there again.
 //   - acks=0 promises nothing.
 
 // crashed forgets what a crash may have taken. Everything that came in before
 // safeAt was on the medium.
 func (t *truth) crashed(power bool, safeAt env.Time) {
-	if !power {
-		return
-	}
 	for _, l := range t.order {
+		for len(l.starts) > 0 && l.starts[len(l.starts)-1].at >= safeAt {
+			l.starts = l.starts[:len(l.starts)-1]
+		}
+		l.start = l.begun
+		if n := len(l.starts); n > 0 {
+			l.start = max(l.start, l.starts[n-1].end)
+		}
+		if !power {
+			continue
+		}
 		for o := range l.claims {
 			c := &l.claims[o]
 			if c.id != 0 && c.at >= safeAt && (l.topic.relaxed || c.weak) {
@@ -36,13 +43,6 @@ func (t *truth) crashed(power bool, safeAt env.Time) {
 				}
 				*c = claim{}
 			}
-		}
-		for len(l.starts) > 0 && l.starts[len(l.starts)-1].at >= safeAt {
-			l.starts = l.starts[:len(l.starts)-1]
-		}
-		l.start = l.begun
-		if n := len(l.starts); n > 0 {
-			l.start = max(l.start, l.starts[n-1].end)
 		}
 		if l.topic.relaxed {
 			l.floor = l.floorBefore(safeAt)
