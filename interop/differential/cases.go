@@ -93,6 +93,13 @@ func read(topic string, offset int64) step {
 	}}
 }
 
+// readLater is read for what becomes visible a little after it was acknowledged.
+func readLater(topic string, offset int64) step {
+	s := read(topic, offset)
+	s.settles = true
+	return s
+}
+
 // want is one partition of a fetch.
 type want struct {
 	topic     string

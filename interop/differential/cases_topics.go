@@ -191,7 +191,9 @@ func deleteTopicsCases() []scenario {
 				req.Version = 7
 				return req
 			}},
-			step{name: "its end", fixed: true, ask: latest("a"), until: served0},
+			step{name: "its end", fixed: true, ask: latest("a"), until: func(resp kmsg.Response) bool {
+				return served0(resp) && resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset == 0
+			}},
 		)},
 	}
 }

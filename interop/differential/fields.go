@@ -21,7 +21,7 @@ type field struct{ path, value string }
 // partition) are placed by it and sorted, since Kafka's order comes from hash
 // maps in most answers; the others stand by index.
 func (r *run) fields(resp kmsg.Response) []field {
-	w := walker{run: r}
+	w := walker{run: r, all: resp.Key() != 19}
 	v := reflect.ValueOf(resp).Elem()
 	w.learn(v)
 	w.object("", v)
@@ -31,6 +31,7 @@ func (r *run) fields(resp kmsg.Response) []field {
 
 type walker struct {
 	*run
+	all bool // internal topics are not compared: which there are depends on what else was asked
 	out []field
 }
 
@@ -145,6 +146,9 @@ func (w *walker) array(path string, v reflect.Value) {
 // named are the fields that name an element of an array, the first that is there counts.
 var named = []string{"Topic", "TopicID", "Name", "ResourceName", "Partition", "ApiKey", "NodeID", "ProducerID"}
 
+// oursAlone are settings that Apache Kafka does not have; no case compares them.
+var oursAlone = map[string]bool{"durability": true, "orrery.durability": true}
+
 // label names an element; elements that other cases made are not kept.
 func (w *walker) label(e reflect.Value, i int) (string, bool) {
 	for _, n := range named {
@@ -160,7 +164,7 @@ func (w *walker) label(e reflect.Value, i int) (string, bool) {
 					return w.idWord(id.Interface().([16]byte)), true
 				}
 			}
-			return name, !w.foreign(name)
+			return name, !w.foreign(name) && !oursAlone[name]
 		case "TopicID":
 			word := w.idWord(f.Interface().([16]byte))
 			return word, word != "id of a topic not asked for"
@@ -176,9 +180,9 @@ func (w *walker) label(e reflect.Value, i int) (string, bool) {
 	return strconv.Itoa(i), true
 }
 
-// foreign tells a topic of another case, or an internal one, in an answer about all topics.
+// foreign tells a topic that the case has not named, in an answer about all topics.
 func (w *walker) foreign(name string) bool {
-	return (strings.HasPrefix(name, allPrefix) && !strings.HasPrefix(name, w.prefix)) || name == "__consumer_offsets"
+	return (strings.HasPrefix(name, allPrefix) && !strings.HasPrefix(name, w.prefix)) || w.all && strings.HasPrefix(name, "__")
 }
 
 // allPrefix begins every topic that the harness makes.
@@ -249,8 +253,8 @@ func (w *walker) replaced(path, name string, parent, v reflect.Value) (string, b
 			return "some", true
 		}
 	case "ErrorMessage":
-		if text(v) != "" {
-			return "some text", true
+		if code := parent.FieldByName("ErrorCode"); code.IsValid() && code.Int() != 0 {
+			return "for people", true
 		}
 	case "Documentation":
 		if text(v) != "" {
@@ -266,10 +270,10 @@ func (w *walker) replaced(path, name string, parent, v reflect.Value) (string, b
 		}
 	case "ProducerID":
 		return w.producerWord(v.Int()), true
-	case "LogAppendTime", "LastTimestamp":
+	case "LogAppendTime", "LastTimestamp", "Timestamp":
 		return clock(v.Int()), true
 	case "LeaderEpoch", "CurrentLeaderEpoch":
-		return w.epochWord(path, parent, int32(v.Int())), true
+		return w.epochWord(int32(v.Int())), true
 	case "RecordBatches":
 		w.batches(path, v.Bytes(), v.IsNil())
 		return "in pieces", true
@@ -278,7 +282,7 @@ func (w *walker) replaced(path, name string, parent, v reflect.Value) (string, b
 }
 
 // epochWord tells a leader epoch as the distance from the first one here.
-func (w *walker) epochWord(_ string, _ reflect.Value, e int32) string {
+func (w *walker) epochWord(e int32) string {
 	base, any := int32(0), false
 	for _, b := range w.epochs {
 		base, any = max(base, b), true
@@ -316,7 +320,7 @@ func (w *walker) batches(path string, b []byte, null bool) {
 			return
 		}
 		w.put(at+".FirstOffset", "%d", h.FirstOffset)
-		w.put(at+".PartitionLeaderEpoch", "%s", w.epochWord("", reflect.Value{}, h.PartitionLeaderEpoch))
+		w.put(at+".PartitionLeaderEpoch", "%s", w.epochWord(h.PartitionLeaderEpoch))
 		w.put(at+".Magic", "%d", h.Magic)
 		w.put(at+".Attributes", "%#x", h.Attributes)
 		w.put(at+".LastOffsetDelta", "%d", h.LastOffsetDelta)

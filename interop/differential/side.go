@@ -35,7 +35,6 @@ type run struct {
 	producer []int64          // producer ids in the order of their coming
 	epoch    int16            // the epoch given with the latest producer id
 	session  int32            // the fetch session in use
-	cursor   *kmsg.DescribeTopicPartitionsResponseNextCursor
 }
 
 // meet learns a broker's cluster id and versions.
