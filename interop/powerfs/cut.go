@@ -15,6 +15,14 @@ type Survival struct {
 	NamesKept, NamesLost     int
 }
 
+// Add counts another cut in.
+func (s *Survival) Add(o Survival) {
+	s.Files += o.Files
+	s.Kept, s.Lost, s.Torn, s.Zeroed = s.Kept+o.Kept, s.Lost+o.Lost, s.Torn+o.Torn, s.Zeroed+o.Zeroed
+	s.Undone, s.Extended = s.Undone+o.Undone, s.Extended+o.Extended
+	s.NamesKept, s.NamesLost = s.NamesKept+o.NamesKept, s.NamesLost+o.NamesLost
+}
+
 func (s Survival) String() string {
 	return fmt.Sprintf("%d files not synced; page ranges %d kept, %d lost, %d torn, %d zeroed; sizes %d undone, %d extended; names %d kept, %d lost",
 		s.Files, s.Kept, s.Lost, s.Torn, s.Zeroed, s.Undone, s.Extended, s.NamesKept, s.NamesLost)

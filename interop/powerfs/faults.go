@@ -16,9 +16,8 @@ const (
 	OpSync              // fsync and fdatasync of a file
 	OpSyncDir           // fsync of a directory
 	OpName              // create, mkdir, rename, unlink, rmdir
+	OpAny               // any of these
 )
-
-func (o Op) String() string { return [...]string{"write", "fsync", "fsync of a directory", "name"}[o] }
 
 type faults struct {
 	mu    sync.Mutex
@@ -46,12 +45,16 @@ func (f *FS) addRule(r *rule) *rule {
 	return r
 }
 
+// dropRule takes a rule out and lets go on what waits at it, once.
 func (f *FS) dropRule(r *rule) {
 	f.faults.mu.Lock()
 	defer f.faults.mu.Unlock()
 	for i, x := range f.faults.rules {
 		if x == r {
 			f.faults.rules = append(f.faults.rules[:i:i], f.faults.rules[i+1:]...)
+			if r.gate != nil {
+				close(r.gate)
+			}
 			return
 		}
 	}
@@ -73,13 +76,20 @@ func (x Fault) Count() int {
 	return x.r.met
 }
 
-// End switches it off, and lets go on what waits.
-func (x Fault) End() {
-	x.f.dropRule(x.r)
-	if x.r.gate != nil {
-		close(x.r.gate)
+// Heal ends all faults but a full disk.
+func (f *FS) Heal() {
+	f.faults.mu.Lock()
+	defer f.faults.mu.Unlock()
+	for _, r := range f.faults.rules {
+		if r.gate != nil {
+			close(r.gate)
+		}
 	}
+	f.faults.rules = nil
 }
+
+// End switches it off, and lets go on what waits.
+func (x Fault) End() { x.f.dropRule(x.r) }
 
 // Fail lets the n-th request from now (1 is the next) fail, once. under is the beginning of a path, "" is everything.
 func (f *FS) Fail(op Op, under string, n int, errno syscall.Errno) Fault {
@@ -91,9 +101,9 @@ func (f *FS) Slow(op Op, under string, by time.Duration) Fault {
 	return Fault{f, f.addRule(&rule{op: op, under: under, left: -1, delay: by})}
 }
 
-// Hang lets each request wait until End.
-func (f *FS) Hang(op Op, under string) Fault {
-	return Fault{f, f.addRule(&rule{op: op, under: under, left: -1, gate: make(chan struct{})})}
+// Hang lets each request from the n-th on (1 is the next) wait until End.
+func (f *FS) Hang(op Op, under string, n int) Fault {
+	return Fault{f, f.addRule(&rule{op: op, under: under, skip: n - 1, left: -1, gate: make(chan struct{})})}
 }
 
 // Free makes this many bytes free, now; the disk's size changes for it.
@@ -132,7 +142,7 @@ func (f *FS) before(op Op, n *inode, name string) syscall.Errno {
 	var gates []chan struct{}
 	f.faults.mu.Lock()
 	for _, r := range f.faults.rules {
-		if r.op != op || !strings.HasPrefix(path, r.under) || r.left == 0 {
+		if r.op != op && r.op != OpAny || !strings.HasPrefix(path, r.under) || r.left == 0 {
 			continue
 		}
 		if r.skip > 0 {

@@ -21,9 +21,7 @@ func (f *FS) PowerOn(seed uint64) (Survival, error) {
 	if err := f.Unmount(); err != nil {
 		return Survival{}, err
 	}
-	f.faults.mu.Lock()
-	f.faults.rules = nil
-	f.faults.mu.Unlock()
+	f.Heal()
 	f.mu.Lock()
 	s := f.settle(seed)
 	f.dark, f.ended = make(chan struct{}), make(chan struct{})
