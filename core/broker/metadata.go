@@ -38,6 +38,9 @@ const (
 // decideAutoCreate creates the topics that a Metadata request names and that are
 // still not there. One that can not be created is answered as unknown.
 func (b *Broker) decideAutoCreate(req *kmsg.MetadataRequest) []metadata.Record {
+	if b.lowSpace() {
+		return nil // it was not when the request came
+	}
 	var topics []controller.NewTopic
 	for _, name := range missingTopics(b.image, req, b.layers().Bool("auto.create.topics.enable")) {
 		topics = append(topics, controller.NewTopic{Name: name, Partitions: -1, Replication: -1})

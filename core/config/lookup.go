@@ -90,21 +90,22 @@ func suggest(scope Scope, name string) string {
 		if len(candidate) >= len(name)+far || len(name) >= len(candidate)+far {
 			continue // and a request full of long names costs little
 		}
-		if d := distance(name, candidate); d < far {
+		if d := distance(name, candidate, far); d < far {
 			best, far = candidate, d
 		}
 	}
 	return best
 }
 
-// distance is how many letters must be added, dropped, or changed to get from a to b.
-func distance(a, b string) int {
+// distance is how many letters must be added, dropped, or changed to get from a to
+// b; limit, when it is at least that.
+func distance(a, b string, limit int) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
+		diagonal, least := row[0], i
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			d := diagonal
@@ -112,6 +113,10 @@ func distance(a, b string) int {
 				d = 1 + min(diagonal, row[j], row[j-1])
 			}
 			diagonal, row[j] = row[j], d
+			least = min(least, d)
+		}
+		if least >= limit {
+			return limit // it only grows from row to row
 		}
 	}
 	return row[len(b)]

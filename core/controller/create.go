@@ -75,15 +75,15 @@ func CreateTopics(c Context, topics []NewTopic, validateOnly bool) ([]metadata.R
 
 // excessive refuses a request that would create more partitions than one may.
 func excessive(c Context, topics []NewTopic) Problem {
-	total := int64(0)
+	total, byDefault := int64(0), c.Layers.Long("num.partitions")
 	for i := range topics {
 		switch t := &topics[i]; {
 		case len(t.Assignment) > 0:
 			total += int64(len(t.Assignment))
-		case t.Partitions > 0:
-			total += int64(t.Partitions)
 		case t.Partitions == -1:
-			total += c.Layers.Long("num.partitions")
+			total += byDefault
+		default:
+			total += max(1, int64(t.Partitions)) // a wrong number costs its answer, too
 		}
 	}
 	if total > partitionsMax {
