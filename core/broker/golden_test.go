@@ -167,7 +167,7 @@ func (s *script) request(w []string) env.Event {
 		req.Topics = append(req.Topics, topic)
 		r.Body = req
 	default:
-		s.t.Fatalf("unknown request %v", w)
+		r.Body = s.adminRequest(w) // see golden_admin_test.go
 	}
 	return r
 }
@@ -246,7 +246,7 @@ func (s *script) response(r env.Reply) string {
 		p := body.Topics[0].Partitions[0]
 		return fmt.Sprintf("fetch error %d, watermark %d, %s", p.ErrorCode, p.HighWatermark, values(s.t, p.RecordBatches))
 	default:
-		return fmt.Sprintf("%T", body)
+		return s.adminResponse(body)
 	}
 }
 
