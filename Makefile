@@ -81,8 +81,9 @@ mutants:
 	$(GO) run ./sim/mutants --streams $(STREAMS)
 
 golden:
-	$(GO) test ./core/broker -run Golden -golden
-	git diff --stat -- core/broker/testdata
+	$(GO) test ./core/broker -run Scripts -golden
+	$(GO) test ./core/config -run Document -golden
+	git diff --stat -- core/broker/testdata docs
 
 bench: build
 	BENCH=1 $(GO) test -count=1 -timeout 60m -v -run SideBySide ./interop/sidebyside
