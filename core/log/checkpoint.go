@@ -77,6 +77,7 @@ func (l *Log) Checkpoint(j *journal.Journal, out *env.Outbox) {
 		return
 	}
 	stored := l.storedEnd()
+	l.unsaid = false
 	header := l.appendCheckpoint(nil, stored)
 	c := &l.check
 	c.pending = l.journal(j, out, env.Entry{Checkpoint: true, Header: header})

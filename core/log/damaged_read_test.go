@@ -1,12 +1,14 @@
 package log
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/record"
 )
 
 // settle lets everything that was asked of the disk happen, until nothing is in
@@ -97,7 +99,50 @@ func TestAFlippedBitIsNeverServedAndCostsItsRunAtMost(t *testing.T) {
 			require.Equal(t, Ready, p.State, "batch %d, bit %d of %v", b.base, bit, w.l)
 			require.Equal(t, b.bytes, string(p.Data))
 		}
+		w.acceptsAndStepsOver(runFrom, runTo)
 	})
+}
+
+// acceptsAndStepsOver has the loss accepted: a reader then comes from start to
+// end, meets all but what is in the damaged run, and a restart knows the gap.
+func (w *world) acceptsAndStepsOver(runFrom, runTo int64) {
+	w.l.Accept(&w.j, &w.out)
+	read := func() {
+		from := w.start
+		for _, b := range w.batches {
+			if b.end <= w.start {
+				continue
+			}
+			p := w.readAt(max(from, b.base))
+			if p.State == Ready && string(p.Data) == b.bytes {
+				from = b.end
+				continue
+			}
+			require.True(w.t, b.base >= runFrom && b.end <= runTo, "batch %d is sound: %v in %v", b.base, p.State, w.l)
+			require.NotEqual(w.t, Damaged, p.State)
+		}
+		q := TimeQuery{Time: math.MinInt64, Limit: w.end()}
+		for p := w.l.FindTime(&w.cache, &q); p.State != Empty; {
+			require.NotEqual(w.t, Damaged, p.State)
+			if p.State == Load {
+				p = w.l.LoadedTime(&w.cache, &q, p, w.d.read(p), false)
+				continue
+			}
+			q.From = record.Batch(p.Data).End()
+			p = w.l.FindTime(&w.cache, &q)
+		}
+	}
+	read()
+	w.l.Pump(&w.j, &w.out, w.now)
+	w.act()
+	w.settle()
+	losses := w.l.Losses()
+	w.damaged = true
+	w.l, w.j = w.d.recover(testID, w.s, w.lim, w.now)
+	w.cache = NewIndexCache(1000)
+	require.Equal(w.t, losses, w.l.Losses())
+	require.True(w.t, w.l.Sound())
+	read()
 }
 
 func TestAShortFileIsDamagedNotWaitedFor(t *testing.T) {

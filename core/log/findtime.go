@@ -97,11 +97,14 @@ func (l *Log) LoadedTime(cache *IndexCache, q *TimeQuery, p Plan, data []byte, d
 		s.loadedIndex(cache, data, damaged)
 		return l.FindTime(cache, q)
 	}
-	if damaged {
-		return Plan{State: Damaged}
-	}
 	from := max(q.From, l.start)
-	c := scan{log: l, seg: s, at: p.At, next: p.Base, data: data}
+	if from >= s.end {
+		return l.FindTime(cache, q) // the start has moved
+	}
+	c := scan{log: l, seg: s, at: p.At, next: p.Base, data: data, unsound: damaged}
+	if damaged {
+		c.data = nil
+	}
 	for c.step(from) {
 		b := c.batch
 		if !belowLimit(b.End(), q.Limit) {
@@ -112,11 +115,18 @@ func (l *Log) LoadedTime(cache *IndexCache, q *TimeQuery, p Plan, data []byte, d
 			return Plan{State: Ready, Data: b}
 		}
 	}
-	if c.unsound {
-		return Plan{State: Damaged}
-	}
-	if c.next <= from { // the wanted batch was not whole
-		return l.more(s, p, &c)
+	if c.unsound || c.next <= from { // or the wanted batch was not whole
+		plan := l.more(p, &c)
+		if plan.State != Damaged {
+			return plan
+		}
+		l.stepsOver(cache, &c)
+		next, lost := l.damage.pass(c.next)
+		if lost || next <= from {
+			return plan
+		}
+		q.From = next // behind an accepted loss
+		return l.FindTime(cache, q)
 	}
 	q.From, q.at = c.next, position{s.id.Gen, c.next, c.at}
 	return l.FindTime(cache, q)

@@ -105,10 +105,40 @@ func (l *Log) Loaded(cache *IndexCache, p Plan, data []byte, damaged bool, from,
 		return l.Read(cache, from, limit, maxBytes, minOne)
 	}
 	lost := false
-	if w.from, lost = l.damage.pass(w.from); damaged || lost {
+	if w.from, lost = l.damage.pass(w.from); lost {
 		return Plan{State: Damaged}
 	}
-	return l.cut(s, p, data, w)
+	c := scan{log: l, seg: s, at: p.At, next: p.Base, data: data, unsound: damaged}
+	if damaged {
+		c.data = nil
+	}
+	plan := l.cut(&c, p, data, w)
+	if plan.State == Damaged && l.stepsOver(cache, &c) {
+		return l.Read(cache, from, limit, maxBytes, minOne)
+	}
+	return plan
+}
+
+// stepsOver: an operator has accepted the loss of what can not be read, for this
+// life. What the scan met is noted as lost, up to the next place from where the
+// segment can be read, and readers go on behind it.
+func (l *Log) stepsOver(cache *IndexCache, c *scan) bool {
+	if !l.forgiving || l.recovering {
+		return false
+	}
+	to := c.seg.end
+	if runs, ok := c.seg.runs(cache); ok {
+		if i := findRun(runs, c.next) + 1; i < len(runs) {
+			to = runs[i].base
+		}
+	}
+	if c.misfit > c.next {
+		to = min(to, c.misfit) // the batch has its place, only its bytes are wrong
+	}
+	l.damage.add(c.next, to)
+	l.damage.accept() // all that was known before is accepted already
+	l.unsaid = true
+	return true
 }
 
 // loadedIndex keeps what was read as the segment's footer; when it is not sound,
@@ -123,8 +153,7 @@ func (s *segment) loadedIndex(cache *IndexCache, data []byte, damaged bool) {
 }
 
 // cut takes the answer out of the loaded bytes.
-func (l *Log) cut(s *segment, p Plan, data []byte, w wish) Plan {
-	c := scan{log: l, seg: s, at: p.At, next: p.Base, data: data}
+func (l *Log) cut(c *scan, p Plan, data []byte, w wish) Plan {
 	begin, size, first, next := 0, int64(0), int64(0), int64(0)
 	full := false
 	for c.step(w.from) {
@@ -141,17 +170,18 @@ func (l *Log) cut(s *segment, p Plan, data []byte, w wish) Plan {
 	}
 	if size > 0 {
 		end := begin + int(size)
-		l.remember(s, first, next, p.At+int64(end))
+		l.remember(c.seg, first, next, p.At+int64(end))
 		return Plan{State: Ready, Data: data[begin:end:end]}
 	}
 	if full {
 		return Plan{State: Empty}
 	}
-	return l.more(s, p, &c)
+	return l.more(p, c)
 }
 
 // more plans the next load when the bytes ended before a whole batch that was wanted.
-func (l *Log) more(s *segment, p Plan, c *scan) Plan {
+func (l *Log) more(p Plan, c *scan) Plan {
+	s := c.seg
 	if c.unsound {
 		return Plan{State: Damaged}
 	}
@@ -201,7 +231,8 @@ type scan struct {
 	data  []byte
 	batch record.Batch // the last one
 
-	unsound bool // the walk ended at bytes that are not what was stored
+	unsound bool  // the walk ended at bytes that are not what was stored
+	misfit  int64 // then: the end of the batch there, if it has the right place
 }
 
 // step goes to the next whole batch. Batches before wanted are only stepped over;
@@ -211,8 +242,12 @@ func (c *scan) step(wanted int64) bool {
 	if !ok {
 		return false
 	}
-	if b.BaseOffset() != c.next || b.End() <= c.next || b.End() > c.seg.end || b.Magic() != 2 || b.End() > wanted && !c.log.verified(b) {
+	if b.BaseOffset() != c.next || b.End() <= c.next || b.End() > c.seg.end || b.Magic() != 2 {
 		c.unsound = true
+		return false
+	}
+	if b.End() > wanted && !c.log.verified(b) {
+		c.unsound, c.misfit = true, b.End()
 		return false
 	}
 	c.batch, c.data = b, rest

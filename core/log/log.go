@@ -44,12 +44,14 @@ type Log struct {
 	want     bool      // Store was asked and waits for a segment to open
 	hurry    bool      // the cut waits for what Store writes
 
-	check   checkpointing
-	damage  damage
-	recent  []position // where recent reads ended
-	turn    int        // of recent, which is replaced next
-	removed env.Seq    // the Drop entry; 0: none
-	gone    bool       // it is Synced and every file is dropped
+	check     checkpointing
+	damage    damage
+	forgiving bool       // what turns out to be unreadable is accepted as lost, in this life
+	unsaid    bool       // a loss was accepted that no checkpoint tells
+	recent    []position // where recent reads ended
+	turn      int        // of recent, which is replaced next
+	removed   env.Seq    // the Drop entry; 0: none
+	gone      bool       // it is Synced and every file is dropped
 
 	recovering bool    // before Recovered: nothing may be journaled
 	refilled   int64   // recovery: records before it are stored, in the tail, or lost

@@ -212,7 +212,7 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 	b, sound := replayedBatch(e, h)
 	if h.Base < l.refilled {
 		from := max(h.Base, l.start)
-		if sound && h.Last >= l.start && (l.tail.fill(h.Base, h.Last+1, b) || l.damage.holds(from, h.Last+1) && l.tail.insert(tailOf(b, h))) {
+		if sound && h.Last >= l.start && h.Base >= l.check.stored && (l.tail.fill(h.Base, h.Last+1, b) || l.damage.holds(from, h.Last+1) && l.tail.insert(tailOf(b, h))) {
 			l.damage.repair(from, h.Last+1)
 		}
 		return

@@ -28,6 +28,9 @@ func (l *Log) Pump(j *journal.Journal, out *env.Outbox, now env.Now) {
 		l.storeTail(j, out)
 	}
 	if !l.recovering {
+		if l.unsaid {
+			l.Checkpoint(j, out)
+		}
 		l.drop(out, j.Synced())
 	}
 }
@@ -96,6 +99,12 @@ func (l *Log) target(j *journal.Journal, out *env.Outbox, b *tailBatch) *segment
 			return nil
 		}
 		s := &l.segments[i]
+		if b.base < s.id.Base { // found again behind the loss of a file
+			if !l.openSegment(j, out, b.base) {
+				return nil
+			}
+			s = &l.segments[i]
+		}
 		if s.state == opening || s.state == trimming {
 			return nil
 		}
