@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/orrery-log/orrery/core/env"
 )
@@ -18,6 +19,12 @@ var Profiles = map[string]string{
 
 // Draw draws the plan of a seed.
 func Draw(seed uint64, profile string) (*Plan, error) {
+	if name, ok := strings.CutPrefix(profile, "witness/"); ok {
+		if p, ok := witness(name, seed); ok {
+			return p, nil
+		}
+		return nil, fmt.Errorf("no witness %q", name)
+	}
 	if _, ok := Profiles[profile]; !ok {
 		var names []string
 		for name := range Profiles {
@@ -111,9 +118,9 @@ func drawTopics(r *roller, p *Plan) {
 	if r.chance(500) {
 		config(&kept, "retention.bytes", r.between(4<<10, 64<<10))
 	} else {
-		config(&kept, "retention.ms", r.between(5_000, 120_000))
+		config(&kept, "retention.ms", pick(r, 500, r.between(500, 5_000), r.between(5_000, 120_000)))
 	}
-	segments(&kept)
+	config(&kept, "segment.ms", pick(r, 300, r.between(300, 5_000), r.between(5_000, 60_000)))
 	stamped := TopicPlan{Name: "stamped", Partitions: 1}
 	stamped.Configs = append(stamped.Configs, env.Property{Name: "message.timestamp.type", Value: "LogAppendTime"})
 	segments(&stamped)
@@ -184,7 +191,7 @@ func drawFaults(r *roller, p *Plan) {
 		add(PowerAtIO, r.between(3, 20), 0, 0, 40)
 	} else {
 		add(SlowDisk, r.between(0, 2), 1*s, 20*s, 30)
-		add(HungSync, r.between(0, 2), 100*ms, 10*s, 1)
+		add(HungSync, r.between(1, 3), 100*ms, 10*s, 1)
 		add(HungDisk, r.between(0, 1), 100*ms, 20*s, 1)
 		add(FullDisk, r.between(0, 1), 1*s, 20*s, 1)
 		add(WallJump, r.between(0, 2), -100*s, 100*s, 1)
@@ -192,6 +199,13 @@ func drawFaults(r *roller, p *Plan) {
 		add(NetDown, r.between(0, 2), 10*ms, 5*s, 1)
 		add(SlowReader, r.between(0, 1), 100*ms, 5*s, 1)
 		add(QuietHours, r.between(0, 1), 60*s, 7200*s, 1)
+		if r.chance(200) {
+			add(BitRot, 1, 0, 0, 1)
+		}
+		if r.chance(200) {
+			at := 5*s + env.Time(r.below(int64(p.Length-10*s)))
+			p.Faults = append(p.Faults, Fault{At: at, Kind: RotJournal}, Fault{At: at + env.Millisecond, Kind: pick(r, ProcessCrash, PowerLoss)})
+		}
 		// A sync that hangs while power is lost: what was acknowledged meanwhile is lost with it.
 		if r.chance(500) {
 			at := 10*s + env.Time(r.below(int64(p.Length-30*s)))

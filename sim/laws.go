@@ -10,6 +10,9 @@ import (
 // checkStore: the Stores of a segment lie back to back, bytes are written once,
 // nothing follows a Seal, and the entry that opened the segment is synced (law 6).
 func (d *disk) checkStore(f *file, s *env.Store) {
+	if o := d.w.forms.opens[env.Seq(s.Segment.Gen)]; o.log != s.Segment.Log() || o.base != s.Segment.Base {
+		d.w.fail(lawBroken, "law 6: a Store in %s, and no entry opened that segment: its Gen is the Seq of none that did, so its id may be used twice", segmentName(s.Segment))
+	}
 	switch {
 	case f.trim != nil:
 		d.w.fail(lawBroken, "law 6: a Store in %s before its Trim is done", segmentName(s.Segment))

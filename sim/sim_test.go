@@ -45,3 +45,9 @@ func TestShortSeedsAreClean(t *testing.T) {
 func TestABrokerIsPlainData(t *testing.T) {
 	require.Empty(t, plain.Refused(reflect.TypeOf(broker.Broker{})))
 }
+
+func TestCleanCorePassesEveryWitness(t *testing.T) {
+	for name := range Witnesses {
+		t.Run(name, func(t *testing.T) { seed(t, 1, "witness/"+name) })
+	}
+}

@@ -22,6 +22,13 @@ type forms struct {
 	w    *world
 	logs map[env.LogID]*form
 	ids  []env.LogID
+	// opens are the entries that opened a segment, by Seq: its Gen.
+	opens map[env.Seq]opened
+}
+
+type opened struct {
+	log  env.LogID
+	base int64
 }
 
 // form is one log as the journal tells it.
@@ -48,6 +55,11 @@ func (f *forms) journaled(e *env.Entry) {
 	switch kind {
 	case journal.KindDrop:
 		delete(f.logs, e.Log)
+		return
+	case journal.KindOpen:
+		if h, ok := journal.ParseOpen(r); ok {
+			f.opens[e.Seq] = opened{e.Log, h.Base}
+		}
 		return
 	case journal.KindRecords:
 	default:
@@ -99,6 +111,11 @@ func (l *form) find(offset int64) (formBatch, bool) {
 
 // crashed forgets the batches whose first entry did not survive.
 func (f *forms) crashed(last env.Seq) {
+	for seq := range f.opens {
+		if seq > last {
+			delete(f.opens, seq)
+		}
+	}
 	for _, id := range f.ids {
 		if l := f.logs[id]; l != nil {
 			n := len(l.batches)

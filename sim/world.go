@@ -99,7 +99,7 @@ func newWorld(plan *Plan, kit Kit) *world {
 	w.disk = newDisk(w, plan.Disk)
 	w.net = newNetwork(w)
 	w.truth = newTruth(w)
-	w.forms = forms{w: w, logs: map[env.LogID]*form{}}
+	w.forms = forms{w: w, logs: map[env.LogID]*form{}, opens: map[env.Seq]opened{}}
 	return w
 }
 
