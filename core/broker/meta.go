@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 
+	"github.com/orrery-log/orrery/core/controller"
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/log"
 	"github.com/orrery-log/orrery/core/metadata"
@@ -205,19 +206,16 @@ func (b *Broker) topicOf(name string, id [16]byte, byID bool) topicRef {
 	return topicRef{t.ID, env.NoError}
 }
 
-// decideRegistration is the record that begins this life.
+// decideRegistration begins this life.
 func (b *Broker) decideRegistration() []metadata.Record {
-	r := metadata.RegisterBroker{
-		Broker: b.cfg.NodeID, Incarnation: b.cfg.Incarnation, Epoch: b.parts[b.meta.slot].rep.Log.End(), Rack: b.cfg.Rack,
-	}
+	r := controller.Registration{Broker: b.cfg.NodeID, Incarnation: b.cfg.Incarnation, Rack: b.cfg.Rack}
 	for _, e := range b.cfg.Advertised {
 		r.Endpoints = append(r.Endpoints, metadata.Endpoint{Listener: e.Listener, Host: e.Host, Port: uint16(e.Port)})
 	}
-	return []metadata.Record{r}
+	return controller.RegisterBroker(b.deciding(), r)
 }
 
 // decideBlock takes the next block of producer ids.
 func (b *Broker) decideBlock() []metadata.Record {
-	self, _ := b.image.Broker(b.cfg.NodeID)
-	return []metadata.Record{metadata.ProducerIDs{Broker: b.cfg.NodeID, Epoch: self.Epoch, Next: b.image.NextProducer + b.lim.ProducerIDs}}
+	return controller.AllocateProducerIDs(b.deciding(), b.cfg.NodeID, b.lim.ProducerIDs)
 }

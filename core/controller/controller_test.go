@@ -258,6 +258,29 @@ func TestPartitionsAreOnlyAdded(t *testing.T) {
 	require.Equal(t, env.InvalidRequest, answers[0].Problem.Code)
 }
 
+func TestProducerIDsAreNeverGivenTwice(t *testing.T) {
+	w := newWorld(1, 2)
+	end := int64(0)
+	for i := range 20 {
+		broker := int32(1 + i%2)
+		w.apply(AllocateProducerIDs(w.Context, broker, 10))
+		require.Equal(t, end+10, w.Image.NextProducer)
+		end = w.Image.NextProducer
+		w.apply(RegisterBroker(w.Context, Registration{Broker: broker})) // a crash in between changes nothing
+	}
+}
+
+func TestEachLifeHasALaterBrokerEpoch(t *testing.T) {
+	w := newWorld()
+	last := int64(-1)
+	for range 5 {
+		w.apply(RegisterBroker(w.Context, Registration{Broker: 1}))
+		b, _ := w.Image.Broker(1)
+		require.Greater(t, b.Epoch, last)
+		last = b.Epoch
+	}
+}
+
 const (
 	ofTopic  = int8(metadata.TopicResource)
 	ofBroker = int8(metadata.BrokerResource)
