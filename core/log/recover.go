@@ -249,14 +249,14 @@ func replayedBatch(e *env.Entry, h *journal.Records) (record.Batch, bool) {
 }
 
 // Damaged learns that entries are lost of which some may be this log's. Listed:
-// the damage names it; else it is one of those that may have had entries there.
+// the damage names it; one that names only others has cost it nothing.
 func (l *Log) Damaged(d env.Damage, listed bool) {
 	switch {
 	case d.Upto != 0 && l.check.seq >= d.Upto:
 		// The checkpoint says all but records; a gap in those is seen by itself.
 	case listed:
 		l.damage.unsure = true
-	default:
+	case len(d.Logs) == 0: // any log may have lost something
 		l.lostBefore = max(l.lostBefore, d.After+1)
 	}
 }
