@@ -24,6 +24,7 @@ import (
 type recovery struct {
 	files   []env.SegmentInfo               // segment files found
 	byLog   map[env.LogID][]env.SegmentInfo // the same; never ranged over
+	damages []env.Damage                    // handed over so far
 	damaged bool                            // this start handed over damage: nothing unknown is dropped
 	held    bool                            // the next piece waits until stores have freed memory
 	next    int64                           // loading: the next offset of the metadata log
@@ -80,6 +81,9 @@ func (b *Broker) replay(e *env.Entry, out *env.Outbox) {
 	slot, ok := b.find(e.Log)
 	if !ok {
 		slot = b.recovering(log.Begin(e.Log, b.lim))
+		for _, d := range b.starts.damages { // none of them names it
+			b.parts[slot].rep.Log.Damaged(d, false)
+		}
 	}
 	l := b.parts[slot].rep.Log
 	before := l.TailBytes()
@@ -111,6 +115,12 @@ func (b *Broker) more(out *env.Outbox) {
 // damage tells the logs that may have lost entries.
 func (b *Broker) damage(d env.Damage) {
 	b.starts.damaged = true
+	b.starts.damages = append(b.starts.damages, d)
+	for _, id := range d.Logs {
+		if _, ok := b.find(id); !ok {
+			b.recovering(log.Begin(id, b.lim)) // all that it had may be lost
+		}
+	}
 	for slot := range b.parts {
 		l := b.parts[slot].rep.Log
 		l.Damaged(d, slices.Contains(d.Logs, l.ID()))
@@ -209,13 +219,16 @@ func (b *Broker) registered(out *env.Outbox) {
 func (b *Broker) acceptLosses(out *env.Outbox) {
 	for slot := range b.parts {
 		p := &b.parts[slot]
-		if !p.live || p.rep.Log.Sound() {
+		if !p.live {
 			continue
 		}
 		if slices.Contains(b.cfg.AcceptLoss, p.id) {
 			first := len(out.Journal)
-			p.rep.Log.Accept(&b.journal, out)
+			p.rep.Log.Accept(&b.journal, out) // sound as it may seem: what a file has lost shows when it is read
 			b.noteEntries(int32(slot), out, first)
+			continue
+		}
+		if p.rep.Log.Sound() {
 			continue
 		}
 		out.Notes = append(out.Notes, env.Note{Kind: env.Warn, Name: "log.damaged", Log: p.id,
