@@ -149,10 +149,12 @@ func (b *Broker) retain(out *env.Outbox) {
 	}
 }
 
-// relieveTails stores the largest tails while more than half of
-// the budget is used and nothing that would help is under way.
+// relieveTails stores the largest tails while more than half of the budget is
+// used, or more than lets the first produce at the door in, and nothing that
+// would help is under way.
 func (b *Broker) relieveTails(out *env.Outbox) {
-	if b.tails*2 <= b.lim.Tails || b.keeper.pressing {
+	wanted := b.tailsWanted()
+	if b.tails <= min(b.lim.Tails/2, wanted) || b.keeper.pressing {
 		return
 	}
 	type tail struct {
@@ -166,7 +168,7 @@ func (b *Broker) relieveTails(out *env.Outbox) {
 		}
 	}
 	slices.SortStableFunc(largest, func(x, y tail) int { return cmp.Compare(y.bytes, x.bytes) })
-	over := b.tails - b.lim.Tails/4
+	over := b.tails - min(b.lim.Tails/4, wanted)
 	for i := 0; i < len(largest) && over > 0; i++ {
 		over -= largest[i].bytes
 		b.store(largest[i].slot, out)

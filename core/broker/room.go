@@ -98,6 +98,17 @@ func (b *Broker) share(w *waiting) bool {
 // fits: what exceeds a whole budget is admitted when the budget is empty.
 func fits(used, more, budget int64) bool { return used <= 0 || used+more <= budget }
 
+// tailsWanted is how far the tails have to come down for the first produce at the
+// door. A large one waits for less than the half at which the keeper begins by
+// itself, one of the whole budget for nothing at all: nobody else would store the
+// small tails that it waits for.
+func (b *Broker) tailsWanted() int64 {
+	if len(b.lobby.queue) == 0 {
+		return b.lim.Tails
+	}
+	return max(0, b.lim.Tails-int64(b.lobby.queue[0].size))
+}
+
 // refuseWaiting answers a produce whose time ran out before there was room; it
 // has changed nothing.
 func (b *Broker) refuseWaiting(w *waiting, out *env.Outbox) {
