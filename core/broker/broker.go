@@ -71,14 +71,15 @@ type mark struct {
 
 // partition is one partition's place in this shard.
 type partition struct {
-	id    env.LogID
-	topic string
-	live  bool // it is in slots; a partition whose log is removed is not, until its files are gone
-	rep   replica.Replica
-	set   settings
-	queue []stalledAppend // appends that wait for a job, and those behind them
-	stamp env.Time        // Mono of the next look by the keeper; 0: none is due
-	moved bool            // it stands in b.moved
+	id       env.LogID
+	topic    string
+	live     bool // it is in slots; a partition whose log is removed is not, until its files are gone
+	rep      replica.Replica
+	set      settings
+	replicas int32           // copies that the metadata assigns
+	queue    []stalledAppend // appends that wait for a job, and those behind them
+	stamp    env.Time        // Mono of the next look by the keeper; 0: none is due
+	moved    bool            // it stands in b.moved
 }
 
 // New makes the broker of one life. The first event must be a Survived.

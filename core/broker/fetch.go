@@ -25,6 +25,8 @@ type fetch struct {
 	minBytes int64
 	maxBytes int64
 	session  int32 // 0: none
+	replica  int32 // the broker that asks; negative: a consumer
+	stable   bool  // read_committed
 	full     bool  // the answer names every partition, changed or not
 	parts    []fetchPart
 	polling  bool // its ticket stands at every partition
@@ -51,8 +53,11 @@ type fetchPart struct {
 
 func (b *Broker) onFetch(r env.Request, req *kmsg.FetchRequest, out *env.Outbox) {
 	f := &fetch{version: req.Version, minBytes: int64(max(req.MinBytes, 0)), maxBytes: int64(max(req.MaxBytes, 0)), full: true}
-	if req.Version < 3 || req.MaxBytes < 0 {
+	if req.MaxBytes < 0 {
 		f.maxBytes = int64(b.lim.FetchMax)
+	}
+	if f.replica, f.stable = req.ReplicaID, req.IsolationLevel == 1; req.Version >= 15 {
+		f.replica = req.ReplicaState.ID
 	}
 	if code := b.openSession(r.Conn, req, f); code != env.NoError {
 		res := req.ResponseKind().(*kmsg.FetchResponse)
@@ -78,6 +83,10 @@ func (b *Broker) checkFetch(f *fetch, part *fetchPart) {
 		return
 	}
 	r := &b.parts[slot].rep
+	if f.replica >= 0 {
+		part.code = env.NotLeaderOrFollower // it is no replica of this partition
+		return
+	}
 	part.code = checkEpoch(r, part.epoch)
 	if part.code != env.NoError || part.lastEpoch < 0 {
 		return
@@ -85,7 +94,12 @@ func (b *Broker) checkFetch(f *fetch, part *fetchPart) {
 	// KIP-595: a reader whose last record is of an epoch that ended before its
 	// position has read something that is not in this log.
 	epoch, end := r.Log.EpochEnd(part.lastEpoch)
-	if epoch != part.lastEpoch || end < part.from {
+	if part.lastEpoch == r.Epoch() {
+		epoch, end = r.Epoch(), r.Log.End() // it may have no record yet
+	}
+	if epoch < 0 || part.lastEpoch > r.Epoch() {
+		part.code = env.OffsetOutOfRange // an epoch that this log can say nothing of
+	} else if epoch != part.lastEpoch || end < part.from {
 		d := kmsg.NewFetchResponseTopicPartitionDivergingEpoch()
 		d.Epoch, d.EndOffset = epoch, end
 		part.diverging = &d
@@ -267,7 +281,7 @@ func (b *Broker) answerFetch(q *pending, out *env.Outbox) {
 	res.SessionID = f.session
 	for i := range f.parts {
 		part := &f.parts[i]
-		answer := b.answerPart(part)
+		answer := b.answerPart(f, part)
 		if !b.worthTelling(f, part, &answer) {
 			continue
 		}
@@ -285,15 +299,21 @@ func (b *Broker) answerFetch(q *pending, out *env.Outbox) {
 }
 
 // answerPart is the answer for one partition, with its numbers as they are now.
-func (b *Broker) answerPart(part *fetchPart) kmsg.FetchResponseTopicPartition {
+func (b *Broker) answerPart(f *fetch, part *fetchPart) kmsg.FetchResponseTopicPartition {
 	answer := kmsg.NewFetchResponseTopicPartition()
 	answer.Partition, answer.ErrorCode = part.id.Partition, part.code
 	answer.HighWatermark, answer.LastStableOffset, answer.LogStartOffset = -1, -1, -1
 	answer.RecordBatches = []byte{} // null makes librdkafka drop the whole answer
+	if f.stable {
+		answer.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
+	}
+	slot, ok := b.find(part.id)
+	if part.code == env.NotLeaderOrFollower && ok && f.version >= 16 {
+		answer.CurrentLeader.LeaderID, answer.CurrentLeader.LeaderEpoch = b.cfg.NodeID, b.parts[slot].rep.Epoch()
+	}
 	if part.code != env.NoError {
 		return answer
 	}
-	slot, ok := b.find(part.id)
 	if !ok {
 		answer.ErrorCode = env.UnknownTopicOrPartition
 		return answer

@@ -45,19 +45,25 @@ type listPart struct {
 func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out *env.Outbox) {
 	l := &list{res: req.ResponseKind().(*kmsg.ListOffsetsResponse)}
 	t := b.pending.park(pending{conn: r.Conn, n: r.N, deadline: b.now.Mono + env.Minute, list: l})
-	twice := listedTwice(req)
+	named := timesNamed(req)
+	answered := map[listed]bool{} // never ranged over
 	for i := range req.Topics {
 		topic := kmsg.NewListOffsetsResponseTopic()
 		topic.Topic = req.Topics[i].Topic
 		l.res.Topics = append(l.res.Topics, topic)
 		ref := b.topicOf(topic.Topic, [16]byte{}, false)
-		for k, in := range req.Topics[i].Partitions {
+		for _, in := range req.Topics[i].Partitions {
+			name := listed{topic.Topic, in.Partition}
+			if named[name] > 1 && answered[name] {
+				continue
+			}
+			answered[name] = true
 			a := kmsg.NewListOffsetsResponseTopicPartition()
 			a.Partition, a.Offset, a.Timestamp, a.LeaderEpoch = in.Partition, -1, -1, -1
 			id := env.LogID{Topic: ref.id, Partition: in.Partition}
 			slot, ok := b.find(id)
 			switch {
-			case twice[listed{topic.Topic, in.Partition}]:
+			case named[name] > 1:
 				a.ErrorCode = env.InvalidRequest
 			case ref.code != env.NoError:
 				a.ErrorCode = ref.code
@@ -75,7 +81,7 @@ func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out 
 			l.res.Topics[i].Partitions = append(l.res.Topics[i].Partitions, a)
 			if a.ErrorCode == env.NoError && in.Timestamp >= 0 {
 				q := log.TimeQuery{Time: in.Timestamp, Limit: b.parts[slot].rep.ReadLimit()}
-				l.parts = append(l.parts, listPart{id: id, topic: i, index: k, query: q})
+				l.parts = append(l.parts, listPart{id: id, topic: i, index: len(l.res.Topics[i].Partitions) - 1, query: q})
 				l.missing++
 			}
 		}
@@ -86,14 +92,12 @@ func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out 
 	b.touch(t)
 }
 
-// listedTwice finds the partitions that a request names more than once.
-func listedTwice(req *kmsg.ListOffsetsRequest) map[listed]bool {
-	count := map[listed]bool{} // never ranged over
+// timesNamed counts how often a request names each partition.
+func timesNamed(req *kmsg.ListOffsetsRequest) map[listed]int {
+	count := map[listed]int{} // never ranged over
 	for i := range req.Topics {
 		for k := range req.Topics[i].Partitions {
-			key := listed{req.Topics[i].Topic, req.Topics[i].Partitions[k].Partition}
-			_, seen := count[key]
-			count[key] = seen
+			count[listed{req.Topics[i].Topic, req.Topics[i].Partitions[k].Partition}]++
 		}
 	}
 	return count
@@ -112,8 +116,11 @@ func (b *Broker) listPlace(slot int32, version int16, place int64, a *kmsg.ListO
 	case place == latest:
 		a.Offset, a.LeaderEpoch = rep.HW(), rep.Epoch()
 	case place == earliest, place == earliestLocal && version >= 8:
-		a.Offset = rep.Log.Start()
-		a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
+		if a.Offset = rep.Log.Start(); a.Offset < rep.Log.End() {
+			a.LeaderEpoch = rep.Log.EpochAt(a.Offset)
+		} else {
+			a.LeaderEpoch = rep.Epoch()
+		}
 	case place == maxTimestamp && version >= 7:
 		if a.Timestamp, a.Offset = rep.Log.MaxTime(rep.ReadLimit()); a.Offset >= 0 {
 			a.LeaderEpoch = rep.Log.EpochAt(a.Offset)

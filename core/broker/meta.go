@@ -120,7 +120,8 @@ func (b *Broker) follow(r metadata.Record, out *env.Outbox) {
 
 // assume gives a partition that is mine its log, its topic's name and settings.
 func (b *Broker) assume(t *metadata.Topic, n int32) {
-	if state, _ := t.Partition(n); !state.HasReplica(b.cfg.NodeID) {
+	state, _ := t.Partition(n)
+	if !state.HasReplica(b.cfg.NodeID) {
 		return
 	}
 	id := env.LogID{Topic: t.ID, Partition: n}
@@ -130,7 +131,7 @@ func (b *Broker) assume(t *metadata.Topic, n int32) {
 		slot = b.add(partition{id: id, rep: replica.New(l)})
 	}
 	p := &b.parts[slot]
-	p.topic, p.live = t.Name, true
+	p.topic, p.live, p.replicas = t.Name, true, int32(len(state.Replicas))
 	b.configure(slot, b.settingsOf(b.image.TopicConfigs(t.Name)))
 }
 

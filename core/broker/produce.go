@@ -121,7 +121,7 @@ func (b *Broker) producePart(t replica.Ticket, p *produce, n int, topic topicRef
 		return
 	}
 	if code, why := b.refuseBatch(&b.parts[slot], p.acks, batch); code != env.NoError {
-		p.refuse(part, code, why)
+		b.refusePart(p, part, slot, code, why)
 		return
 	}
 	// One small batch kept in memory must not pin the large frame that it came in.
@@ -146,10 +146,10 @@ func (b *Broker) refuseBatch(part *partition, acks int16, batch batchIn) (int16,
 		return part.rep.Log.RefusesAppends(), "this partition's log is damaged; see orrery disk inspect"
 	case int64(len(batch.data)) > set.MaxMessageBytes:
 		return env.MessageTooLarge, ""
-	case acks == -1 && set.MinInsyncReplicas > 1:
+	case acks == -1 && !enoughInSync(1, set.MinInsyncReplicas, part.replicas):
 		return env.NotEnoughReplicas, ""
 	case batch.info.Transaction:
-		return env.InvalidTxnState, "transactions are not served yet"
+		return env.TransactionalIDAuthorizationFailed, "a transactional batch in a request without a transactional id"
 	case set.Compact && batch.info.Keyless:
 		return env.InvalidRecord, "a compacted topic takes only records with a key"
 	case !set.LogAppendTime && (set.refusesTime(batch.info.MaxTime, b.now.WallMillis()) || set.refusesTime(batch.info.MinTime, b.now.WallMillis())):
@@ -158,12 +158,15 @@ func (b *Broker) refuseBatch(part *partition, acks int16, batch batchIn) (int16,
 	return env.NoError, ""
 }
 
+// enoughInSync: acks=all needs min.insync.replicas, or all when there are fewer (KIP-966).
+func enoughInSync(isr, least, replicas int32) bool { return isr >= min(least, replicas) }
+
 // appendPart appends a batch, or recognises it as a repetition, and waits for its end.
 func (b *Broker) appendPart(t replica.Ticket, p *produce, n int, slot int32, batch batchIn, out *env.Outbox) {
 	part, at := &p.parts[n], &b.parts[slot]
 	v := at.rep.Log.Check(batch.data, b.now.WallMillis())
 	if v.Code != env.NoError {
-		p.refuse(part, v.Code, "")
+		b.refusePart(p, part, slot, v.Code, "")
 		return
 	}
 	answer := &p.res.Topics[part.topic].Partitions[part.index]
@@ -202,6 +205,14 @@ func (p *produce) refuse(part *producePart, code int16, why string) {
 	}
 	part.done = true
 	p.missing--
+}
+
+// refusePart answers one part with an error of its log, which tells where it starts.
+func (b *Broker) refusePart(p *produce, part *producePart, slot int32, code int16, why string) {
+	p.refuse(part, code, why)
+	if code != env.CorruptMessage && code != env.NotLeaderOrFollower {
+		p.res.Topics[part.topic].Partitions[part.index].LogStartOffset = b.parts[slot].rep.Log.Start()
+	}
 }
 
 // produceSettled answers when every part has its answer or the time is up.

@@ -26,7 +26,7 @@ type idRequest struct {
 }
 
 func (b *Broker) onInitProducerID(r env.Request, req *kmsg.InitProducerIDRequest, out *env.Outbox) {
-	if req.TransactionalID != nil {
+	if req.TransactionalID != nil || (req.ProducerID == -1) != (req.ProducerEpoch == -1) {
 		res := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 		res.ErrorCode, res.ProducerID, res.ProducerEpoch = env.InvalidRequest, -1, -1
 		b.reply(out, r.Conn, r.N, res, 0)

@@ -54,12 +54,15 @@ func (s *sessions) touch(q *session, now env.Time) {
 // openSession finds the partitions that a Fetch means, and its session if any.
 func (b *Broker) openSession(id env.ConnID, req *kmsg.FetchRequest, f *fetch) int16 {
 	byIDs := req.Version >= 13
+	if req.Version >= 7 && req.SessionEpoch < -1 {
+		return env.InvalidFetchSessionEpoch
+	}
 	if req.Version < 7 || req.SessionEpoch <= 0 {
 		if req.Version >= 7 && req.SessionID != 0 {
 			b.sessions.drop(req.SessionID)
 		}
 		f.parts = b.named(nil, req, byIDs)
-		if req.Version >= 7 && req.SessionEpoch == 0 && len(f.parts) > 0 {
+		if req.Version >= 7 && req.SessionEpoch == 0 {
 			f.session = b.newSession(f.parts, byIDs)
 		}
 		return env.NoError
@@ -91,9 +94,9 @@ func (b *Broker) openSession(id env.ConnID, req *kmsg.FetchRequest, f *fetch) in
 	return env.NoError
 }
 
-// named adds the partitions that a request names, each once.
+// named adds the partitions that a request names, each once: the last time counts.
 func (b *Broker) named(parts []fetchPart, req *kmsg.FetchRequest, byIDs bool) []fetchPart {
-	seen := map[env.LogID]bool{} // never ranged over
+	seen := map[env.LogID]int{} // where each stands in parts; never ranged over
 	for i := range req.Topics {
 		topic := b.topicOf(req.Topics[i].Topic, req.Topics[i].TopicID, byIDs)
 		for k := range req.Topics[i].Partitions {
@@ -108,10 +111,11 @@ func (b *Broker) named(parts []fetchPart, req *kmsg.FetchRequest, byIDs bool) []
 			if req.Version < 12 {
 				part.lastEpoch = -1
 			}
-			if part.code == env.NoError && seen[part.id] {
+			if at, twice := seen[part.id]; twice && part.code == env.NoError {
+				parts[at] = part
 				continue
 			}
-			seen[part.id] = true
+			seen[part.id] = len(parts)
 			parts = append(parts, part)
 		}
 	}

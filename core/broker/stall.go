@@ -91,7 +91,7 @@ func (b *Broker) unstall(slot int32, out *env.Outbox) {
 			continue // its client is gone or was told that time ran out
 		}
 		if code, why := b.refuseBatch(p, q.produce.acks, s.batch); code != env.NoError {
-			q.produce.refuse(&q.produce.parts[s.part], code, why)
+			b.refusePart(q.produce, &q.produce.parts[s.part], slot, code, why)
 		} else {
 			b.appendPart(s.ticket, q.produce, s.part, slot, s.batch, out)
 		}
