@@ -283,7 +283,7 @@ func (c *conn) writeAll(due []slot) error {
 	o := &c.s.opt
 	buf := c.s.buffers.Get().(*[]byte)
 	defer func() {
-		if cap(*buf) <= 4*o.WriteBytes { // a rare giant is left to the collector
+		if cap(*buf) <= 16*o.WriteBytes { // a rare giant is left to the collector
 			c.s.buffers.Put(buf)
 		}
 	}()
