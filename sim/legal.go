@@ -91,7 +91,7 @@ func (t *truth) allExpired(l *logTruth, from, to, ms int64) bool {
 // least one record, 61 bytes of header and a few for each record.
 func (l *logTruth) bytesFrom(t *truth, start int64) int64 {
 	n := int64(0)
-	for o := start; o < max(l.floor, int64(len(l.claims))); o++ {
+	for o := start; o < max(l.floor, l.told, int64(len(l.claims))); o++ {
 		n += 110
 		if o < int64(len(l.claims)) && l.claims[o].id != 0 {
 			n += int64(t.records[l.claims[o].id].size)

@@ -41,6 +41,7 @@ type logTruth struct {
 	partition int32
 	claims    []claim // by offset
 	floor     int64   // the highest end that somebody was told
+	told      int64   // the highest watermark of any answer, this one included
 	floors    []floor // how it rose, on relaxed topics
 	start     int64   // the highest log start that somebody was told
 	starts    []floor // how it rose by being shown
@@ -204,6 +205,7 @@ func (t *truth) bounds(l *logTruth, v view, hw, start int64) {
 		if hw >= 0 && start > hw {
 			t.w.fail(lost, "%s: the log starts at %d, above its watermark %d", l, start, hw)
 		}
+		l.told = max(l.told, hw)
 		if !t.mayStart(l, start) {
 			t.w.fail(lost, "%s: the log starts at %d; it started at %d, DeleteRecords asked for %d, and what lies between has not expired", l, start, l.start, l.purge)
 		}
