@@ -78,7 +78,6 @@ type partition struct {
 	set      settings
 	replicas int32           // copies that the metadata assigns
 	queue    []stalledAppend // appends that wait for a job, and those behind them
-	stamp    env.Time        // Mono of the next look by the keeper; 0: none is due
 	moved    bool            // it stands in b.moved
 }
 

@@ -3,6 +3,7 @@ package broker
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/orrery-log/orrery/core/controller"
 	"github.com/orrery-log/orrery/core/env"
 )
 
@@ -19,6 +20,8 @@ func (b *Broker) onDescribeProducers(r env.Request, req *kmsg.DescribeProducersR
 			a.Partition = partition
 			slot, ok := b.find(env.LogID{Topic: ref.id, Partition: partition})
 			switch {
+			case !controller.LegalName(topic.Topic).None():
+				a.ErrorCode = env.InvalidTopicException
 			case ref.code != env.NoError:
 				a.ErrorCode = ref.code
 			case !ok:

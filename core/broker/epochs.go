@@ -41,14 +41,11 @@ func (b *Broker) onOffsetForLeaderEpoch(r env.Request, req *kmsg.OffsetForLeader
 func (b *Broker) epochEnd(slot, epoch int32) (int32, int64) {
 	rep := &b.parts[slot].rep
 	switch {
-	case epoch < 0 || epoch > rep.Epoch():
+	case epoch == -1 || epoch > rep.Epoch():
 		return -1, -1
 	case epoch == rep.Epoch():
 		return epoch, rep.HW()
 	}
 	e, end := rep.Log.EpochEnd(epoch)
-	if e < 0 {
-		return -1, -1
-	}
 	return e, min(end, rep.HW())
 }

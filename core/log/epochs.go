@@ -50,7 +50,7 @@ func (e *epochs) at(offset int64) int32 {
 // -1 when the asked one is newer than all or there are none.
 func (e *epochs) end(epoch int32, logEnd int64) (int32, int64) {
 	last := e.last()
-	if epoch < 0 || epoch > last {
+	if epoch == -1 || epoch > last {
 		return -1, -1
 	}
 	if epoch == last {
