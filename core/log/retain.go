@@ -69,13 +69,15 @@ func (l *Log) activeYoungest(n int) (youngest int64, any bool) {
 }
 
 // oversizedTo is the new start by retention.bytes: sealed segments go while what
-// is left is still at least that large.
+// is left is still at least that large. Kafka counts what lies behind the high
+// watermark too; here that does not push older records out, for a loss of power
+// may take it, and then less than retention.bytes would be left.
 func (l *Log) oversizedTo(hw int64) int64 {
 	start := l.start
 	if l.s.RetentionBytes < 0 {
 		return start
 	}
-	size := l.Size()
+	size := l.sizeBelow(hw)
 	excess := size - l.s.RetentionBytes
 	i := 0
 	for ; i < len(l.segments) && l.segments[i].state == sealed; i++ {
@@ -90,6 +92,24 @@ func (l *Log) oversizedTo(hw int64) int64 {
 		start = l.end
 	}
 	return start
+}
+
+// sizeBelow is about the bytes of the records before offset, and never more: of
+// a segment that goes beyond it, only whole runs count.
+func (l *Log) sizeBelow(offset int64) int64 {
+	size := int64(0)
+	for i := range l.segments {
+		s := &l.segments[i]
+		if s.end <= offset {
+			size += s.size
+		} else if s.from < offset && len(s.index) > 0 {
+			size += s.index[findRun(s.index, offset)].at
+		}
+	}
+	for i := l.tail.next; i < len(l.tail.list) && l.tail.list[i].end <= offset; i++ {
+		size += int64(len(l.tail.list[i].bytes))
+	}
+	return size
 }
 
 // Size is the bytes of the records that the log holds, in segments or not stored yet.

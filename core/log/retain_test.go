@@ -59,7 +59,7 @@ func TestRetentionDropsWhatKafkaWould(t *testing.T) {
 		"the active one only with the high watermark": {func(s *Settings) { s.RetentionTime = 100 * ms }, 1000, 5, 4},
 		"by size, while what is left is large enough": {func(s *Settings) { s.RetentionBytes = 4 * 170 }, 0, 6, 2},
 		"by size, not below the limit":                {func(s *Settings) { s.RetentionBytes = 4*170 + 1 }, 0, 6, 0},
-		"by size, the high watermark holds":           {func(s *Settings) { s.RetentionBytes = 170 }, 0, 3, 2},
+		"by size, the high watermark holds":           {func(s *Settings) { s.RetentionBytes = 170 }, 0, 3, 0},
 		"by size, the active one stays":               {func(s *Settings) { s.RetentionBytes = 1 }, 0, 6, 4},
 		"all of it with retention.bytes=0":            {func(s *Settings) { s.RetentionBytes = 0 }, 0, 6, 6},
 	} {
