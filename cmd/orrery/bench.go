@@ -88,7 +88,7 @@ func (w *workload) options() ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.DefaultProduceTopic(w.topic), kgo.RequiredAcks(acks), kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(w.batch), kgo.ProducerLinger(w.linger),
-		kgo.MaxBufferedRecords(1 << 20), kgo.MaxBufferedBytes(64 << 20),
+		kgo.MaxBufferedRecords(1 << 20), kgo.MaxBufferedBytes(32 << 20),
 	}
 	if !w.idempotent || acks != kgo.AllISRAcks() {
 		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5))
