@@ -22,7 +22,8 @@ CRASHES ?= 20
 POWERS  ?= 10
 
 # Interop starts processes, other people's clients and Apache Kafka; it is not fast.
-FAST := $(shell $(GO) list ./... 2>/dev/null | grep -v /interop)
+FAST    := $(shell $(GO) list ./... 2>/dev/null | grep -v /interop)
+INTEROP := $(shell $(GO) list ./interop/... 2>/dev/null)
 BIN  := bin/orrery
 
 .PHONY: check build run test long fmt vet staticcheck purity fast all race interop sim fresh seed mutants golden bench fuzz cross clean
@@ -64,7 +65,8 @@ race:
 # The clients, the crash rounds and the differential harness. A client that is
 # missing is skipped loudly; with CI=true that is a failure.
 interop: build
-	CRASH_ROUNDS=$(CRASHES) POWER_ROUNDS=$(POWERS) $(GO) test -count=1 -timeout 30m -v -p 1 ./interop/...
+	$(GO) test -count=1 -timeout 30m -p 1 -v $(filter-out %/interop/crash,$(INTEROP))
+	$(GO) test -count=1 -timeout 120m -v ./interop/crash -crash.rounds=$(CRASHES) -power.rounds=$(POWERS)
 
 sim: build
 	$(BIN) sim --seeds $(SEEDS) --workers $(WORKERS)
