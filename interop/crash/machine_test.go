@@ -112,7 +112,11 @@ func (m *machine) kill() {
 // exitCode waits until the node has ended by itself.
 func (m *machine) exitCode(within time.Duration) int {
 	m.t.Helper()
-	require.NoError(m.t, m.node.Wait(within), "%s", m.node.Stderr())
+	if err := m.node.Wait(within); err != nil {
+		_ = m.node.Signal(syscall.SIGQUIT) // for what its goroutines do
+		_ = m.node.Wait(within)
+		require.NoError(m.t, err, "%s", m.node.Stderr())
+	}
 	_, err := m.node.Exited()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -159,6 +163,11 @@ func (m *machine) client(opts ...kgo.Opt) *kgo.Client {
 // topic creates a topic with settings written NAME=VALUE.
 func (m *machine) topic(name string, partitions int32, settings ...string) {
 	m.t.Helper()
+	require.NoError(m.t, m.tryTopic(name, partitions, settings...), "%s", m.node.Stderr())
+}
+
+func (m *machine) tryTopic(name string, partitions int32, settings ...string) error {
+	m.t.Helper()
 	c := m.client()
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(m.t.Context(), 30*time.Second)
@@ -169,7 +178,7 @@ func (m *machine) topic(name string, partitions int32, settings ...string) {
 		configs[k] = &v
 	}
 	_, err := kadm.NewClient(c).CreateTopic(ctx, partitions, 1, configs, name)
-	require.NoError(m.t, err, "%s", m.node.Stderr())
+	return err
 }
 
 func (m *machine) deleteTopic(name string) {

@@ -75,7 +75,7 @@ func powerCuts(t *testing.T, rng *rand.Rand, binary string, rounds int) (powerTa
 			return y, verdict, err
 		}
 		if len(l.errors) > 0 {
-			return y, verdict, fmt.Errorf("refused: %v", l.errors)
+			return y, verdict, fmt.Errorf("refused: %v\n%s", l.errors, m.node.Stderr())
 		}
 		m.deleteTopic(topic)
 	}

@@ -15,7 +15,8 @@ const (
 	OpWrite   Op = iota // writes and truncations
 	OpSync              // fsync and fdatasync of a file
 	OpSyncDir           // fsync of a directory
-	OpName              // create, mkdir, rename, unlink, rmdir
+	OpName              // create, mkdir, rename, unlink
+	OpRmdir             // rmdir
 	OpAny               // any of these
 )
 
@@ -91,9 +92,11 @@ func (f *FS) Heal() {
 // End switches it off, and lets go on what waits.
 func (x Fault) End() { x.f.dropRule(x.r) }
 
-// Fail lets the n-th request from now (1 is the next) fail, once. under is the beginning of a path, "" is everything.
-func (f *FS) Fail(op Op, under string, n int, errno syscall.Errno) Fault {
-	return Fault{f, f.addRule(&rule{op: op, under: under, skip: n - 1, left: 1, errno: errno})}
+// Fail lets the n-th request from now (1 is the next) fail, and those behind it, so many times; -1 is until End. under
+// is the beginning of a path, "" is everything. One write of a process may be several here: when a later one fails once,
+// the process sees a short write, goes on, and notices nothing.
+func (f *FS) Fail(op Op, under string, n, times int, errno syscall.Errno) Fault {
+	return Fault{f, f.addRule(&rule{op: op, under: under, skip: n - 1, left: times, errno: errno})}
 }
 
 // Slow delays each request.
@@ -111,6 +114,13 @@ func (f *FS) Free(bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.capacity = f.used + bytes
+}
+
+// Room is how many bytes are free.
+func (f *FS) Room() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.capacity - f.used
 }
 
 // Size sets the disk's size.

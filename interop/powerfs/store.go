@@ -142,7 +142,11 @@ func (f *FS) create(dir *inode, name string, mode uint32, isDir bool) (*inode, s
 
 // remove takes a name away.
 func (f *FS) remove(dir *inode, name string, isDir bool) syscall.Errno {
-	if e := f.before(OpName, dir, name); e != 0 {
+	op := OpName
+	if isDir {
+		op = OpRmdir
+	}
+	if e := f.before(op, dir, name); e != 0 {
 		return e
 	}
 	if e := f.enter(); e != 0 {
