@@ -195,8 +195,6 @@ func sortedKeys[K ~uint64, V any](m map[K]V) []K {
 	return keys
 }
 
-var debugFork func(*fork, [16]byte)
-
 // recent names the last entries of the journal.
 func (f *fork) recent() string {
 	text := ""
