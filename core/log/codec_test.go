@@ -1,12 +1,14 @@
 package log
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/record"
 )
 
 func drawFooter(t *rapid.T) footer {
@@ -102,5 +104,66 @@ func FuzzCheckpoint(f *testing.F) {
 		require.True(t, ok)
 		require.Equal(t, l.Digest(0), again.Digest(0))
 		require.Equal(t, len(l.segments), len(again.segments))
+	})
+}
+
+// FuzzSegment: whatever a segment file holds, reading it ends, and what is
+// answered is whole batches that are sound and in their place.
+func FuzzSegment(f *testing.F) {
+	b := newBench(plainSettings())
+	var file []byte
+	for i := range int32(4) {
+		one := batch(int64(i%2), 0, i/2, 2)
+		b.append(one)
+		file = append(file, one...)
+	}
+	f.Add(file, int64(0), int32(1000), true)
+	f.Add(file, int64(5), int32(1), false)
+	f.Add(file[:len(file)-7], int64(7), int32(100), true)
+	f.Fuzz(func(t *testing.T, file []byte, from int64, maxBytes int32, seal bool) {
+		if len(file) == 0 || from < 0 || from >= 8 {
+			return
+		}
+		file = slices.Clone(file)
+		for rest := file; seal && len(rest) > 0; { // checksums that fit show what they hide
+			one, more, ok := record.Next(rest)
+			if !ok {
+				break
+			}
+			one.Seal()
+			rest = more
+		}
+		l := New(testID, plainSettings(), testLimits())
+		l.end = 8
+		l.epochs.assign(0, 0)
+		s := newSegment(testID, 0, 1, open)
+		s.end, s.size, s.written, s.synced = 8, int64(len(file)), int64(len(file)), int64(len(file))
+		l.segments = append(l.segments, s)
+		cache := NewIndexCache(1 << 20)
+		for _, forgiving := range []bool{false, true} {
+			l.forgiving = forgiving
+			p := l.Read(&cache, from, 8, maxBytes, true)
+			for steps := 0; p.State == Load; steps++ {
+				if steps > 100 {
+					t.Fatal("a read does not end")
+				}
+				p = l.Loaded(&cache, p, file[p.At:p.At+int64(p.MaxBytes)], false, from, 8, maxBytes, true)
+			}
+			end := int64(-1)
+			for rest := p.Data; len(rest) > 0; {
+				one, more, ok := record.Next(rest)
+				require.True(t, ok && one.Sound() && (end < 0 || one.BaseOffset() == end))
+				end, rest = one.End(), more
+			}
+			q := TimeQuery{Time: from, Limit: 8}
+			tp := l.FindTime(&cache, &q)
+			for steps := 0; tp.State == Load; steps++ {
+				if steps > 100 {
+					t.Fatal("a query does not end")
+				}
+				tp = l.LoadedTime(&cache, &q, tp, file[tp.At:tp.At+int64(tp.MaxBytes)], false)
+			}
+		}
+		l.CheckWellFormed()
 	})
 }

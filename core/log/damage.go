@@ -183,6 +183,7 @@ func (l *Log) Accept(j *journal.Journal, out *env.Outbox) env.Seq {
 	}
 	l.damage.accept()
 	seq := l.journal(j, out, env.Entry{Sync: true, Header: j.Keep(journal.AppendKind(j.Header(), journal.KindAccept))})
+	l.unsaid = true
 	l.Checkpoint(j, out) // the next start finds the same gaps again, and here that they are accepted
 	return seq
 }
