@@ -278,25 +278,36 @@ func (c *conn) owes() bool {
 	return false
 }
 
+// outgoing is what one write carries: parts that point into buf and into answers.
+type outgoing struct {
+	buf   []byte
+	parts [][]byte
+}
+
 // writeAll writes answers, gathered into large writes.
 func (c *conn) writeAll(due []slot) error {
 	o := &c.s.opt
-	buf := c.s.buffers.Get().(*[]byte)
+	out := c.s.outgoing.Get().(*outgoing)
 	defer func() {
-		if cap(*buf) <= 16*o.WriteBytes { // a rare giant is left to the collector
-			c.s.buffers.Put(buf)
+		if cap(out.buf) <= 4*o.WriteBytes { // a rare giant is left to the collector
+			c.s.outgoing.Put(out)
 		}
 	}()
 	for from := 0; from < len(due); {
-		out, to := (*buf)[:0], from
-		for ; to < len(due) && len(out) < o.WriteBytes && due[to].reply.Kind != env.Close; to++ {
+		size, to := 0, from
+		out.buf, out.parts = out.buf[:0], out.parts[:0]
+		for ; to < len(due) && size < o.WriteBytes && due[to].reply.Kind != env.Close; to++ {
 			if d := &due[to]; d.reply.Kind == env.Body {
-				out = door.Seal(out, d.header, d.reply.Body)
-				d.reply.Body = nil
+				n := len(out.parts)
+				out.parts, out.buf = door.SealParts(out.parts, out.buf, d.header, d.reply.Body)
+				for _, p := range out.parts[n:] {
+					size += len(p)
+				}
 			}
 		}
-		*buf = out
-		if err := c.send(out); err != nil {
+		err := c.send(out.parts, size)
+		clear(out.parts) // let go of the answers
+		if err != nil {
 			return err
 		}
 		c.sent(due[from:to])
@@ -327,13 +338,15 @@ func (c *conn) sent(done []slot) {
 	}
 }
 
-// send writes all of p, as long as the client keeps reading.
-func (c *conn) send(p []byte) error {
-	begun, done := time.Now(), 0
-	for done < len(p) {
-		due := begun.Add(c.s.opt.StallAfter + time.Duration(int64(done)*int64(time.Second)/c.s.opt.MinRate))
-		_ = c.tcp.SetWriteDeadline(due) // fails only on a closed socket, and then Write says so
-		n, err := c.tcp.Write(p[done:])
+// send writes the parts, as long as the client keeps reading.
+func (c *conn) send(parts gonet.Buffers, size int) error {
+	o, begun := &c.s.opt, time.Now()
+	due := func(done int64) time.Time {
+		return begun.Add(o.StallAfter + time.Duration(done*int64(time.Second)/o.MinRate))
+	}
+	for done := int64(0); done < int64(size); {
+		_ = c.tcp.SetWriteDeadline(due(done)) // fails only on a closed socket, and then WriteTo says so
+		n, err := parts.WriteTo(c.tcp)        // it takes what it has written off parts
 		done += n
 		if err == nil {
 			continue
@@ -341,10 +354,10 @@ func (c *conn) send(p []byte) error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
-		if now := time.Now(); n == 0 || now.After(begun.Add(c.s.opt.StallAfter+time.Duration(int64(done)*int64(time.Second)/c.s.opt.MinRate))) {
+		if n == 0 || !time.Now().Before(due(done)) {
 			return errSlow
 		}
 	}
-	c.s.stats.sent.Add(int64(len(p)))
+	c.s.stats.sent.Add(int64(size))
 	return nil
 }

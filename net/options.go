@@ -53,7 +53,7 @@ func DefaultOptions() Options {
 	return Options{
 		MaxConns: 10_000, MaxPipelined: 64, IdleAfter: 10 * time.Minute,
 		StallAfter: 30 * time.Second, MinRate: 16 * kib,
-		Lead: 4 * kib, SmallBytes: 64 * mib, LargeBytes: 128 * mib, Eager: 2 * mib, WriteBytes: 256 * kib,
+		Lead: 4 * kib, SmallBytes: 64 * mib, LargeBytes: 128 * mib, Eager: 16 * mib, WriteBytes: 256 * kib,
 		Log: slog.New(slog.DiscardHandler),
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 // Server serves the connections of all its listeners.
 type Server struct {
-	opt     Options
-	small   budget
-	large   budget
-	buffers sync.Pool // of *[]byte: answers on their way out
-	scratch sync.Pool // of *door.Scratch: decompressors
-	stats   stats
+	opt      Options
+	small    budget
+	large    budget
+	outgoing sync.Pool // of *outgoing
+	scratch  sync.Pool // of *door.Scratch: decompressors
+	stats    stats
 
 	mu        sync.Mutex
 	conns     map[env.ConnID]*conn
@@ -50,7 +50,7 @@ func NewServer(o Options) *Server {
 	}
 	s := &Server{opt: o, conns: map[env.ConnID]*conn{}}
 	s.small.max, s.large.max = o.SmallBytes, o.LargeBytes
-	s.buffers.New = func() any { return new([]byte) }
+	s.outgoing.New = func() any { return new(outgoing) }
 	s.scratch.New = func() any { return new(door.Scratch) }
 	return s
 }

@@ -2,6 +2,7 @@ package net
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -244,7 +245,7 @@ func TestFramesBeyondTheBudgetWaitForOthersAnswers(t *testing.T) {
 			client := c.pipe(t)
 			go func() {
 				client.Write(produce(1, 600_000))
-				correlations(t, client, 1)
+				io.Copy(io.Discard, client)
 			}()
 		}
 		synctest.Wait()
