@@ -377,6 +377,32 @@ func TestBitsFlipOnTheMedium(t *testing.T) {
 	require.Equal(t, "aBc", read(t, filepath.Join(dir, "f")))
 }
 
+func TestAnImageComesBackAsItWas(t *testing.T) {
+	f, dir := mounted(t)
+	path := filepath.Join(dir, "sub", "f")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	put(t, path, "synced")
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteString(", not synced")
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	image := f.Image()
+	for range 2 {
+		require.NoError(t, os.WriteFile(path, []byte("other"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "new"), nil, 0o644))
+		require.NoError(t, f.Restore(image))
+		require.Equal(t, "synced, not synced", read(t, path))
+		require.Equal(t, []string{"sub/f"}, f.Files())
+		require.NoError(t, f.Remount())
+		require.NoError(t, f.Flip("sub/f", 0, 0x20))
+		require.Equal(t, "Synced, not synced", read(t, path))
+	}
+	_, err = f.PowerCut(3)
+	require.NoError(t, err)
+	require.Equal(t, "Synced, not synced", read(t, path))
+}
+
 func TestALockEndsWithItsHolder(t *testing.T) {
 	_, dir := mounted(t)
 	path := filepath.Join(dir, "lock")
