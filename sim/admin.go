@@ -283,7 +283,7 @@ func (a *admin) deleteRecords() {
 			a.w.fail(inconsistent, "%s: DeleteRecords to %d leaves the log's start at %d", l, to, p.LowWatermark)
 		}
 		a.w.truth.bounds(l, v, -1, p.LowWatermark)
-		l.begun = max(l.begun, p.LowWatermark)
+		l.begun = max(l.begun, to)
 	})
 }
 

@@ -45,7 +45,7 @@ type logTruth struct {
 	floors    []floor // how it rose, on relaxed topics
 	start     int64   // the highest log start that somebody was told
 	starts    []floor // how it rose by being shown
-	begun     int64   // the highest log start that a DeleteRecords was answered with
+	begun     int64   // the highest offset that an answered DeleteRecords asked for
 	purge     int64   // the highest offset that DeleteRecords was asked for
 	shaken    bool    // power was lost under a relaxed topic
 	rotten    bool    // a synced byte of it was changed: it may refuse, not lie
