@@ -32,6 +32,12 @@ type loop struct {
 	jobs    *workers
 	metrics *observed
 	onReady func()
+	// forget removes the operator's notes of accepted losses, once the entries that
+	// this life made of them at Ready are Synced: before that a crash would lose both.
+	// nil: there are none, or it is done.
+	forget   func() error
+	accepted env.Seq // the last of those entries
+	ready    bool
 
 	stop chan struct{}
 	once sync.Once
@@ -116,6 +122,9 @@ func (l *loop) step(batch []env.Event) {
 		part := batch[from:min(from+stepsInOutbox, len(batch))]
 		for _, ev := range part {
 			l.broker.Step(now, ev, &l.out)
+			if j, ok := ev.(env.Journaled); ok && l.ready && j.Synced >= l.accepted {
+				l.forgetLosses()
+			}
 		}
 		l.metrics.steps.Add(float64(len(part)))
 		l.act()
@@ -160,6 +169,12 @@ func (l *loop) act() {
 func (l *loop) note(n *env.Note) {
 	switch n.Kind {
 	case env.Ready:
+		l.ready = true
+		if n := len(l.out.Journal); n > 0 {
+			l.accepted = l.out.Journal[n-1].Seq
+		} else {
+			l.forgetLosses()
+		}
 		l.onReady()
 	case env.Info:
 		l.log.Info(n.Text, noteFields(n)...)
@@ -174,6 +189,17 @@ func (l *loop) note(n *env.Note) {
 	default:
 		panic(fmt.Sprintf("node: unknown note %+v", *n))
 	}
+}
+
+// forgetLosses removes the notes of accepted losses, once.
+func (l *loop) forgetLosses() {
+	if l.forget == nil {
+		return
+	}
+	if err := l.forget(); err != nil {
+		l.log.Warn("the notes of accepted losses are still there; the next start accepts again", "error", err)
+	}
+	l.forget = nil
 }
 
 func noteFields(n *env.Note) []any {

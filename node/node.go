@@ -82,6 +82,10 @@ func (n *Node) start() error {
 		log: n.log, began: n.began, disk: n.disk, queue: newQueue(requestsQueued), metrics: n.metrics,
 		jobs: newJobs(), stop: make(chan struct{}), onReady: n.accept,
 	}
+	if losses := cfg.AcceptLoss; len(losses) > 0 {
+		n.log.Warn("losses that were accepted are final from now on", "logs", len(losses))
+		n.loop.forget = func() error { return n.disk.ForgetAcceptedLosses(losses) }
+	}
 	n.loop.broker = broker.New(cfg, n.loop.now())
 	o := n.settings.netOptions()
 	o.Log, o.Mono, o.Sink, o.Served = n.log, func() env.Time { return n.loop.now().Mono }, n.loop.queue.put, n.metrics.served

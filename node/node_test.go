@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/disk"
 )
 
 func settings(t *testing.T, dir string, sets ...string) Settings {
@@ -202,4 +205,22 @@ func TestHealthAndMetricsAreServed(t *testing.T) {
 	require.NoError(t, n.Close())
 	code, _ = get("/healthz")
 	require.Equal(t, 503, code)
+}
+
+func TestAcceptedLossIsForgottenWhenItIsJournaled(t *testing.T) {
+	dir := t.TempDir()
+	n := startNode(t, settings(t, dir))
+	created, err := kadm.NewClient(client(t, n)).CreateTopic(soon(t), 1, 1, nil, "t")
+	require.NoError(t, err)
+	require.NoError(t, n.Close())
+
+	for _, log := range []env.LogID{{Topic: created.ID}, {Topic: [16]byte{1}, Partition: 3}} {
+		require.NoError(t, disk.AcceptLoss(dir, log))
+		n = startNode(t, settings(t, dir))
+		produceN(t, client(t, n), "t", 0, 1) // its entry lies behind those of the start
+		left, err := n.disk.AcceptedLosses()
+		require.NoError(t, err)
+		require.Empty(t, left)
+		require.NoError(t, n.Close())
+	}
 }
