@@ -40,6 +40,7 @@ var allowedImports = []string{
 var allowedToSome = map[string][]string{
 	// The protocol stays at the door: inside, requests are small structs of our words.
 	"github.com/twmb/franz-go/pkg/kmsg": {"core/env", "core/door", "core/broker"},
+	"github.com/twmb/franz-go/pkg/kbin": {"core/door"},
 	// Bytes of the codecs.
 	"io":                                   {"core/record/codec", "core/door", "core/jobs"},
 	"github.com/klauspost/compress/gzip":   {"core/record/codec"},
