@@ -91,29 +91,27 @@ func (p *probe) fetch(topic string, partition int32, offset int64, within time.D
 	return rs, got.ErrorCode, got.HighWatermark, nil
 }
 
-// readBack reads a partition from 0 to its watermark. Offsets that are refused are
-// stepped over and counted by their code.
-func (p *probe) readBack(topic string, partition int32) (rs []linearizability.Record, refused map[string]int) {
+// readBack reads a partition from 0 to an end, or to its watermark if that is -1.
+// Offsets that are refused are stepped over and counted by their code.
+func (p *probe) readBack(topic string, partition int32, end int64) (rs []linearizability.Record, refused map[string]int) {
 	p.m.t.Helper()
 	refused = map[string]int{}
-	for offset, end := int64(0), int64(1); offset < end; {
+	for offset := int64(0); offset != end; {
 		got, code, hw, err := p.fetch(topic, partition, offset, 20*time.Second)
 		require.NoError(p.m.t, err, "%s", p.m.node.Stderr())
-		if code == 0 || hw > 0 {
-			end = hw
-		}
 		switch {
 		case code != 0:
+			require.Positive(p.m.t, end, "%s-%d: offset %d is refused: %s", topic, partition, offset, codeName(code))
 			refused[codeName(code)]++
-			if hw <= 0 {
-				return rs, refused
-			}
 			offset++
-		case len(got) == 0 && offset < end:
-			p.m.t.Fatalf("%s/%d: nothing at %d, though the watermark is %d", topic, partition, offset, hw)
 		case len(got) > 0:
 			rs = append(rs, got...)
 			offset = got[len(got)-1].Offset + 1
+			require.True(p.m.t, end < 0 || offset <= end, "%s-%d has more than %d", topic, partition, end)
+		case offset == hw:
+			return rs, refused
+		default:
+			p.m.t.Fatalf("%s-%d: nothing at %d, though the watermark is %d", topic, partition, offset, hw)
 		}
 	}
 	return rs, refused

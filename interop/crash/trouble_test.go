@@ -111,7 +111,7 @@ func fill(t *testing.T, m *machine, p *probe, written int64) int64 {
 
 func requireAll(t *testing.T, p *probe, written int64) {
 	t.Helper()
-	rs, refused := p.readBack("full", 0)
+	rs, refused := p.readBack("full", 0, -1)
 	require.Empty(t, refused)
 	require.Len(t, rs, int(written))
 	for i, r := range rs {
@@ -238,7 +238,7 @@ func TestAHungDiskDelaysProducesAndNothingElse(t *testing.T) {
 				require.NotEmpty(t, rs)
 				require.EqualValues(t, before, hw)
 			}
-			rs, refused := q.readBack("hung", 0)
+			rs, refused := q.readBack("hung", 0, -1)
 			require.Empty(t, refused)
 			require.Len(t, rs, before)
 			_, err := q.ask(soon, kmsg.NewPtrApiVersionsRequest())
@@ -259,7 +259,7 @@ func TestAHungDiskDelaysProducesAndNothingElse(t *testing.T) {
 			require.NoError(t, err, "%s", m.node.Stderr())
 			require.Zero(t, code)
 			require.EqualValues(t, before, offset)
-			rs, refused = p.readBack("hung", 0)
+			rs, refused = p.readBack("hung", 0, -1)
 			require.Empty(t, refused)
 			require.Len(t, rs, before+1)
 			fmt.Printf("trouble: while %s hung, %d produces got REQUEST_TIMED_OUT, and 20 Metadata and 24 fetches took %v\n", x.name, timedOut, took.Round(time.Millisecond))
@@ -340,7 +340,7 @@ func TestTheFirstAcknowledgementInANewDirectorySurvives(t *testing.T) {
 			m.start()
 			require.NotContains(t, m.node.Stderr(), "damaged")
 			require.Equal(t, cluster, m.cluster(p), "the cluster's id is another after a loss of power")
-			rs, refused := p.readBack(topic, 1)
+			rs, refused := p.readBack(topic, 1, -1)
 			require.Empty(t, refused)
 			require.Len(t, rs, records, "%v\n%v\n%s", s, m.disk.Files(), m.node.Stderr())
 			require.NoError(t, m.node.Stop(20*time.Second))
