@@ -61,6 +61,10 @@ func (b *Broker) purgePart(p *purge, slot int32, offset int64, out *env.Outbox) 
 	case offset < 0 || !mayPurge(offset, rep.HW()):
 		return env.OffsetOutOfRange
 	case offset <= rep.Log.Start():
+		// Retention has moved it there, perhaps by an entry that is not Synced.
+		if b.journal.Synced() < rep.Log.SetStart(&b.journal, out, offset) {
+			p.seq = b.journal.Next() - 1
+		}
 		return env.NoError
 	}
 	first := len(out.Journal)
