@@ -67,7 +67,12 @@ func (a *auditor) start() {
 			return
 		}
 		p := &r.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
-		if p.ErrorCode != env.NoError {
+		switch {
+		case a.isGone(l, p.ErrorCode):
+			a.nextLog()
+			return
+		case p.ErrorCode != env.NoError:
+			a.w.crowd.checkRefusal("ListOffsets", p.ErrorCode)
 			a.again(200 * env.Millisecond)
 			return
 		}
@@ -99,6 +104,10 @@ func (a *auditor) fetch() {
 }
 
 func (a *auditor) take(l *logTruth, v view, p *kmsg.FetchResponseTopicPartition) {
+	if a.isGone(l, p.ErrorCode) {
+		a.nextLog()
+		return
+	}
 	switch p.ErrorCode {
 	case env.NoError:
 	case env.OffsetOutOfRange: // retention went on meanwhile
@@ -153,4 +162,9 @@ func (a *auditor) order(l *logTruth, o int64) {
 		a.w.fail(notOnce, "%s: at offset %d stands record %d of session %d, behind its record %d", l, o, r.order, r.session, last)
 	}
 	a.last[r.session] = r.order
+}
+
+// isGone: a deletion that nobody waits for any more may still have arrived.
+func (a *auditor) isGone(l *logTruth, code int16) bool {
+	return code == env.UnknownTopicOrPartition && a.w.plan.Topics[l.topic.plan].Churn
 }
