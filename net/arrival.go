@@ -59,13 +59,18 @@ func (a *arrival) next() (frame []byte, c claim, err error) {
 		}
 	}
 	begun := time.Now()
-	if err := a.fill(8, begun); err != nil { // the size, the key and the version
+	if err := a.fill(4, begun); err != nil {
 		return nil, c, err
 	}
-	head := a.lead[a.r:a.w]
-	size := int32(binary.BigEndian.Uint32(head))
-	key, version, ok := door.Peek(head[4:])
-	if limit := door.FrameLimit(a.opt.Limits, key); !ok || size < 8 || size > limit {
+	size := int32(binary.BigEndian.Uint32(a.lead[a.r:a.w]))
+	if size < 8 { // there is no more to wait for
+		return nil, c, fmt.Errorf("%w: %d bytes announced", errFrame, size)
+	}
+	if err := a.fill(8, begun); err != nil { // the key and the version too
+		return nil, c, err
+	}
+	key, version, ok := door.Peek(a.lead[a.r+4 : a.w])
+	if limit := door.FrameLimit(a.opt.Limits, key); !ok || size > limit {
 		return nil, c, fmt.Errorf("%w: %d bytes announced for key %d version %d", errFrame, size, key, version)
 	}
 	if int(size)+4 <= len(a.lead) {

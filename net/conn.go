@@ -345,7 +345,13 @@ func (c *conn) send(parts gonet.Buffers, size int) error {
 		return begun.Add(o.StallAfter + time.Duration(done*int64(time.Second)/o.MinRate))
 	}
 	for done := int64(0); done < int64(size); {
-		_ = c.tcp.SetWriteDeadline(due(done)) // fails only on a closed socket, and then WriteTo says so
+		// The kernel may take megabytes at once, which at MinRate is minutes; but a
+		// client that takes nothing is too slow after StallAfter, whatever it took before.
+		deadline := due(done)
+		if stall := time.Now().Add(o.StallAfter); stall.Before(deadline) {
+			deadline = stall
+		}
+		_ = c.tcp.SetWriteDeadline(deadline) // fails only on a closed socket, and then WriteTo says so
 		n, err := parts.WriteTo(c.tcp)        // it takes what it has written off parts
 		done += n
 		if err == nil {
