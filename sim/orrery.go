@@ -10,8 +10,9 @@ import (
 // Orrery is the kit of the broker of this project.
 func Orrery() Kit {
 	return Kit{
-		New: func(cfg env.Config, now env.Now) machine { return broker.New(cfg, now) },
-		Job: jobs.Run,
+		New:     func(cfg env.Config, now env.Now) machine { return broker.New(cfg, now) },
+		Job:     jobs.Run,
+		Inspect: func(m machine) { m.(*broker.Broker).CheckInvariants() },
 		Copy: func(m machine) (machine, error) {
 			data, err := plain.Encode(m.(*broker.Broker))
 			if err != nil {

@@ -17,8 +17,9 @@ type Kit struct {
 	Job func(env.Job) env.Done
 	// Copy gives a copy of a broker that went through an encoder; nil: copies are not made.
 	Copy func(machine) (machine, error)
-	// Inspect looks into the broker after each Step.
-	Inspect func(*world)
+	// Inspect looks into the broker after some Steps and panics when something that
+	// must hold between two Steps does not.
+	Inspect func(machine)
 	// Trace gets one line for each event and effect; nil: nobody reads it.
 	Trace io.Writer
 }

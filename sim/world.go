@@ -151,8 +151,8 @@ func (w *world) step(ev env.Event) {
 		w.handedOver = true
 	}
 	w.m.Step(now, ev, &w.out)
-	if w.kit.Inspect != nil {
-		w.kit.Inspect(w)
+	if w.kit.Inspect != nil && w.steps%inspectEvery == 0 {
+		w.inspect()
 	}
 	w.maybeCopy()
 	if !w.acting {
@@ -173,6 +173,19 @@ func (w *world) step(ev env.Event) {
 		w.armTick()
 		w.faults.stepped(w)
 	}
+}
+
+// inspectEvery: a look at everything costs more than a Step.
+const inspectEvery = 16
+
+// inspect lets the broker look at itself (O7).
+func (w *world) inspect() {
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail(malformed, "the broker's invariants: %v", r)
+		}
+	}()
+	w.kit.Inspect(w.m)
 }
 
 // act carries the Outbox out: everything becomes an operation with its own time.

@@ -82,7 +82,7 @@ func run() error {
 		}
 	}
 	survived := 0
-	fmt.Printf("%-40s %-10s %-8s %-7s %7s %7s  %s\n", "mutant", "witness", "killed", "oracle", "median", "p95", "other ends")
+	fmt.Printf("%-28s %-12s %-8s %-12s %7s %7s  %s\n", "mutant", "witness", "killed", "oracle", "median", "p95", "other ends")
 	for i := range list {
 		ok, err := judge(work, &list[i])
 		if err != nil {
@@ -184,11 +184,16 @@ func build(work string, m *mutant) (string, error) {
 
 var broken = regexp.MustCompile(`(?m)^BROKEN (.+): seed`)
 
-// one runs one seed and tells what was broken; "" is nothing.
-func one(binary string, seed uint64, profile string) (string, error) {
+// one runs one seed and tells what was broken; "" is nothing. Only a mutant of
+// determinism needs its second run.
+func one(binary string, seed uint64, profile string, m *mutant) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), *patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, binary, "sim", "--once", "--seed", strconv.FormatUint(seed, 10), "--profile", profile).CombinedOutput()
+	args := []string{"sim", "--seed", strconv.FormatUint(seed, 10), "--profile", profile}
+	if m == nil || !slices.Contains(m.oracles, "determinism") {
+		args = append(args, "--once")
+	}
+	out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
 	if err == nil {
 		return "", nil
 	}
@@ -197,6 +202,9 @@ func one(binary string, seed uint64, profile string) (string, error) {
 	}
 	if found := broken.FindSubmatch(out); found != nil {
 		return string(found[1]), nil
+	}
+	if bytes.HasPrefix(out, []byte("NOT DETERMINISTIC")) {
+		return "determinism", nil
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -214,7 +222,7 @@ func cleanWitnesses(work string, list []mutant) error {
 		if list[i].witness == "" {
 			continue
 		}
-		what, err := one(binary, 1, "witness/"+list[i].witness)
+		what, err := one(binary, 1, "witness/"+list[i].witness, nil)
 		if err != nil {
 			return err
 		}
@@ -234,7 +242,7 @@ func judge(work string, m *mutant) (bool, error) {
 	defer os.Remove(binary)
 	witness := "none"
 	if m.witness != "" {
-		what, err := one(binary, 1, "witness/"+m.witness)
+		what, err := one(binary, 1, "witness/"+m.witness, m)
 		if err != nil {
 			return false, err
 		}
@@ -255,7 +263,7 @@ func judge(work string, m *mutant) (bool, error) {
 			defer group.Done()
 			for s := range next {
 				for k := range *budget {
-					what, err := one(binary, uint64(s+1)*1_000_000+uint64(k), *profile)
+					what, err := one(binary, uint64(s+1)*1_000_000+uint64(k), *profile, m)
 					mu.Lock()
 					if err != nil && failed == nil {
 						failed = err
@@ -298,7 +306,7 @@ func judge(work string, m *mutant) (bool, error) {
 	if at := (*streams*95 + 99) / 100; at > 0 && len(counts) >= at {
 		p95 = strconv.Itoa(counts[at-1])
 	}
-	fmt.Printf("%-40s %-10s %2d/%-5d %-7s %7s %7s  %s\n", m.name, witness, len(counts), *streams, tally(oracles), median, p95, tally(others))
+	fmt.Printf("%-28s %-12s %2d/%-5d %-12s %7s %7s  %s\n", m.name, witness, len(counts), *streams, tally(oracles), median, p95, tally(others))
 	return len(counts) == *streams && (witness == "none" || slices.Contains(m.oracles, witness)), nil
 }
 
