@@ -62,9 +62,10 @@ all:
 race:
 	$(GO) test -race -short ./net/... ./node/... ./disk/... ./linearizability/...
 
-# The clients, the crash rounds and the differential harness. A client that is
-# missing is skipped loudly; with CI=true that is a failure.
+# The clients, the crash rounds and the differential harness. A client that cannot
+# be installed is skipped loudly; with CI=true that is a failure.
 interop: build
+	interop/setup.sh || true
 	$(GO) test -count=1 -timeout 30m -p 1 -v $(filter-out %/interop/crash,$(INTEROP))
 	$(GO) test -count=1 -timeout 120m -v ./interop/crash -crash.rounds=$(CRASHES) -power.rounds=$(POWERS)
 
