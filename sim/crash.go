@@ -84,7 +84,7 @@ func (d *disk) losePower(r *roller) {
 		d.losePages(f, r)
 	}
 	for _, f := range d.dropped { // an unlink whose directory was not synced
-		if r.chance(500) {
+		if d.files[f.id] == nil && r.chance(500) {
 			f.data = f.data[:min(f.synced, int64(len(f.data)))]
 			d.files[f.id] = f
 			d.names = append(d.names, f.id)
@@ -124,6 +124,7 @@ func (d *disk) restart() []env.Survived {
 	j := &d.journal
 	j.synced = d.last()
 	j.written = j.synced
+	d.dropped = nil // the directory is synced too
 	for _, id := range d.names {
 		f := d.files[id]
 		f.synced = int64(len(f.data))
