@@ -341,18 +341,18 @@ func (c *conn) sent(done []slot) {
 // send writes the parts, as long as the client keeps reading.
 func (c *conn) send(parts gonet.Buffers, size int) error {
 	o, begun := &c.s.opt, time.Now()
-	due := func(done int64) time.Time {
-		return begun.Add(o.StallAfter + time.Duration(done*int64(time.Second)/o.MinRate))
-	}
+	moved := begun // when the client last took something, as far as we have looked
 	for done := int64(0); done < int64(size); {
 		// The kernel may take megabytes at once, which at MinRate is minutes; but a
-		// client that takes nothing is too slow after StallAfter, whatever it took before.
-		deadline := due(done)
-		if stall := time.Now().Add(o.StallAfter); stall.Before(deadline) {
-			deadline = stall
+		// client that takes nothing is too slow after StallAfter, whatever it took
+		// before. A write does not tell when it last moved, so it is looked at often.
+		due := begun.Add(o.StallAfter + time.Duration(done*int64(time.Second)/o.MinRate))
+		look := time.Now().Add(o.StallAfter / 8)
+		if due.Before(look) {
+			look = due
 		}
-		_ = c.tcp.SetWriteDeadline(deadline) // fails only on a closed socket, and then WriteTo says so
-		n, err := parts.WriteTo(c.tcp)        // it takes what it has written off parts
+		_ = c.tcp.SetWriteDeadline(look) // fails only on a closed socket, and then WriteTo says so
+		n, err := parts.WriteTo(c.tcp)   // it takes what it has written off parts
 		done += n
 		if err == nil {
 			continue
@@ -360,7 +360,11 @@ func (c *conn) send(parts gonet.Buffers, size int) error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
-		if n == 0 || !time.Now().Before(due(done)) {
+		now := time.Now()
+		if n > 0 {
+			moved = now
+		}
+		if now.Sub(moved) >= o.StallAfter || n == 0 && !now.Before(due) {
 			return errSlow
 		}
 	}

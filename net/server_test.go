@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/orrery-log/orrery/core/env"
 )
@@ -188,6 +190,33 @@ func TestSlowReaderIsClosedAndOthersAreServed(t *testing.T) {
 		require.Equal(t, []env.Hangup{{Conn: 1}}, only[env.Hangup](c.seen()))
 		other.Close()
 		synctest.Wait()
+	})
+}
+
+func TestReaderThatStopsIsClosedHoweverMuchItTookBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, func(o *Options) { o.MinRate = 1 }) // by rate alone a byte buys a second
+		c.onAnswer = func(r env.Request) env.Reply {
+			res := r.Body.ResponseKind().(*kmsg.MetadataResponse)
+			name := strings.Repeat("x", 10_000)
+			res.Topics = append(res.Topics, kmsg.MetadataResponseTopic{Topic: &name})
+			return env.Reply{Conn: r.Conn, N: r.N, Body: res}
+		}
+		c.answer = true
+		client := c.pipe(t)
+		_, err := client.Write(ask(1))
+		require.NoError(t, err)
+		for range 20 { // slow, but it moves
+			time.Sleep(20 * time.Second)
+			_, err := io.ReadFull(client, make([]byte, 400))
+			require.NoError(t, err)
+		}
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		require.Empty(t, only[env.Hangup](c.seen()))
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		require.Len(t, only[env.Hangup](c.seen()), 1)
 	})
 }
 

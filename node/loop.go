@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/orrery-log/orrery/core/broker"
@@ -41,6 +42,8 @@ type loop struct {
 
 	stop chan struct{}
 	once sync.Once
+
+	rounds atomic.Uint64 // batches so far, for those who watch
 
 	out   env.Outbox
 	batch []env.Event
@@ -78,7 +81,15 @@ func (l *loop) run() error {
 	set := env.Time(0) // Mono of the alarm
 	for {
 		if l.more {
-			// Progress of the disk may come between two pieces; nothing is waited for.
+			// Between two pieces comes what there is, and nothing is waited for.
+			select {
+			case err := <-l.disk.Failed():
+				return failed(err)
+			case <-l.stop:
+				return l.cause
+			default:
+			}
+			l.batch = append(l.batch[:0], env.Tick{})
 			l.step(l.takeReady())
 			if err := l.survive(); err != nil {
 				return err
@@ -98,12 +109,26 @@ func (l *loop) run() error {
 			set = -1 // it has rung, and is set again whatever WakeAt says
 			l.batch = append(l.batch, env.Tick{})
 		case err := <-l.disk.Failed():
-			return fmt.Errorf("the disk failed, and what it has written is in doubt; start again when it works: %w", err)
+			return failed(err)
 		case <-l.stop:
 			return l.cause
 		}
 		l.step(l.takeReady())
 	}
+}
+
+// turns tells whether the loop takes a round when it is given one. It asks again
+// and again for at most a second: a loop that does not turn in that time is ill.
+func (l *loop) turns() bool {
+	before := l.rounds.Load()
+	l.queue.complete(env.Tick{})
+	for range 200 {
+		if l.rounds.Load() != before {
+			return true
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
 }
 
 // takeReady appends to the batch all that can be had without waiting.
@@ -113,6 +138,10 @@ func (l *loop) takeReady() []env.Event {
 	}
 	l.batch = l.queue.take(l.batch)
 	return l.batch
+}
+
+func failed(err error) error {
+	return fmt.Errorf("the disk failed, and what it has written is in doubt; start again when it works: %w", err)
 }
 
 // step takes the broker through a batch and hands out what it wants.
@@ -130,6 +159,7 @@ func (l *loop) step(batch []env.Event) {
 		l.act()
 	}
 	l.metrics.batches.Inc()
+	l.rounds.Add(1)
 	clear(batch) // let go of the requests
 	l.batch = batch[:0]
 }

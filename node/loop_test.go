@@ -81,3 +81,21 @@ func TestUnreadableDataDirectoryEndsTheStart(t *testing.T) {
 	p.pieces = p.pieces[:1]
 	require.EqualError(t, l.run(), "the data directory can not be read: there is no further piece")
 }
+
+func TestStoppedLoopIsSeenNotToTurn(t *testing.T) {
+	l, _, ready, _ := onPaper(t)
+	ended := make(chan error)
+	go func() { ended <- l.run() }()
+	<-ready
+	require.True(t, l.turns())
+	l.end()
+	require.NoError(t, <-ended)
+	require.False(t, l.turns())
+}
+
+func TestStopIsHeardBetweenPiecesOfRecovery(t *testing.T) {
+	l, p, _, _ := onPaper(t)
+	l.end()
+	require.NoError(t, l.run())
+	require.Len(t, p.pieces, 2, "what was not fed")
+}

@@ -26,6 +26,7 @@ import (
 type observed struct {
 	registry *prometheus.Registry
 	ready    atomic.Bool
+	alive    func() bool // the loop turns
 	steps    prometheus.Counter
 	batches  prometheus.Counter
 	took     []prometheus.Observer // by API key; nil: not served
@@ -105,12 +106,16 @@ func (o *observed) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if !o.ready.Load() {
+		switch {
+		case !o.ready.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprintln(w, "not ready")
-			return
+		case !o.alive():
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "stuck")
+		default:
+			fmt.Fprintln(w, "ready")
 		}
-		fmt.Fprintln(w, "ready")
 	})
 	return mux
 }

@@ -82,6 +82,7 @@ func (n *Node) start() error {
 		log: n.log, began: n.began, disk: n.disk, queue: newQueue(requestsQueued), metrics: n.metrics,
 		jobs: newJobs(), stop: make(chan struct{}), onReady: n.accept,
 	}
+	n.metrics.alive = n.loop.turns
 	if losses := cfg.AcceptLoss; len(losses) > 0 {
 		n.log.Warn("losses that were accepted are final from now on", "logs", len(losses))
 		n.loop.forget = func() error { return n.disk.ForgetAcceptedLosses(losses) }
