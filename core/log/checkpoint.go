@@ -108,6 +108,7 @@ func (l *Log) Carry(j *journal.Journal, out *env.Outbox) {
 		h := describe(b.bytes, env.BatchInfo{MaxTimeAt: int32(b.maxTimeAt - b.base)}, b.wall)
 		c.pendingUpto = l.journal(j, out, env.Entry{Header: j.Keep(h.AppendTo(j.Header())), Payload: b.bytes})
 		c.carried = append(c.carried, mark{c.pendingUpto, b.end})
+		l.marks.barrier = b.end
 	}
 }
 

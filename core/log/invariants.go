@@ -16,10 +16,7 @@ func (l *Log) CheckInvariants() {
 	if t.head > t.next || t.next > len(t.list) || t.bytes < t.unstored || t.unstored < 0 {
 		panic(fmt.Sprintf("log: %v tail %d/%d/%d with %d bytes, %d unstored", l.id, t.head, t.next, len(t.list), t.bytes, t.unstored))
 	}
-	m := &l.marks
-	if m.head > m.synced || m.synced > m.written || m.written > len(m.list) {
-		panic(fmt.Sprintf("log: %v marks %d/%d/%d of %d", l.id, m.head, m.synced, m.written, len(m.list)))
-	}
+	l.marks.invariants(l.id)
 	if l.check.stored > l.end {
 		panic(fmt.Sprintf("log: %v checkpoint counts to %d, the end is %d", l.id, l.check.stored, l.end))
 	}

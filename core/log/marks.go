@@ -6,17 +6,23 @@ import (
 	"github.com/orrery-log/orrery/core/env"
 )
 
-// marks say where in the journal records are: the record before end is in entry seq.
+// marks say where in the journal records are: the record before end is in entry
+// seq. First come, in pending, the entries that are not Synced:
 //
-//	list:  counted | Synced | Written | given
-//	       0..head   head..synced ..written ..len
+//	pending:  gone | Written | given
+//	          0..head  head..written  ..len
 //
-// Counted: a synced checkpoint tells that the segments have it, so the journal
-// need not keep it.
+// then, in settled, those that are, while no synced checkpoint tells that the
+// segments have their records. Neighbours are kept as one there, so that small
+// batches cost little: what is needed then is said to begin a little early.
 type marks struct {
-	list            []mark
-	head            int
-	synced, written int // places in list; head <= synced <= written
+	pending       []mark
+	head, written int
+
+	settled []mark // seq of the first entry, end of the last record
+	done    int    // of settled, those before it are counted
+	joined  int    // entries in the last of settled
+	barrier int64  // records on both sides of it are not kept as one
 }
 
 type mark struct {
@@ -24,42 +30,64 @@ type mark struct {
 	end int64
 }
 
+const joinedMax = 64
+
 func (m *marks) push(seq env.Seq, end int64) {
-	if n := len(m.list); n > m.head && (m.list[n-1].seq >= seq || m.list[n-1].end >= end) {
-		panic(fmt.Sprintf("log: mark %d/%d behind %d/%d", seq, end, m.list[n-1].seq, m.list[n-1].end))
+	if n := len(m.pending); n > m.head && (m.pending[n-1].seq >= seq || m.pending[n-1].end >= end) {
+		panic(fmt.Sprintf("log: mark %d/%d behind %d/%d", seq, end, m.pending[n-1].seq, m.pending[n-1].end))
 	}
-	m.list = append(m.list, mark{seq, end})
+	m.pending = append(m.pending, mark{seq, end})
 }
 
 // wrote moves Written and returns the end of the records that are; not ok: it did not move.
 func (m *marks) wrote(seq env.Seq) (end int64, ok bool) {
-	from := m.written
-	for m.written < len(m.list) && m.list[m.written].seq <= seq {
+	for m.written < len(m.pending) && m.pending[m.written].seq <= seq {
+		end, ok = m.pending[m.written].end, true
 		m.written++
 	}
-	if m.written == from {
-		return 0, false
-	}
-	return m.list[m.written-1].end, true
+	return end, ok
 }
 
 // sync moves Synced and returns the end of the records that are; not ok: it did not move.
 func (m *marks) sync(seq env.Seq) (end int64, ok bool) {
-	from := m.synced
-	for m.synced < m.written && m.list[m.synced].seq <= seq {
-		m.synced++
+	for m.head < m.written && m.pending[m.head].seq <= seq {
+		end, ok = m.pending[m.head].end, true
+		m.settle(m.pending[m.head])
+		m.head++
 	}
-	if m.synced == from {
-		return 0, false
-	}
-	return m.list[m.synced-1].end, true
+	dropFront(&m.pending, &m.head, &m.written)
+	return end, ok
 }
 
-// first is the entry of the first record that ends behind offset; 0: none.
+// settleAll takes all marks as Synced: they survived.
+func (m *marks) settleAll() {
+	for _, p := range m.pending[m.head:] {
+		m.settle(p)
+	}
+	m.pending, m.head, m.written = nil, 0, 0
+}
+
+func (m *marks) settle(p mark) {
+	n := len(m.settled)
+	if n > m.done && m.joined < joinedMax && (m.settled[n-1].end > m.barrier || p.end <= m.barrier) {
+		m.settled[n-1].end = p.end
+		m.joined++
+		return
+	}
+	m.settled = append(m.settled, p)
+	m.joined = 1
+}
+
+// first is the entry of the first record that ends behind offset, or a little before it; 0: none.
 func (m *marks) first(offset int64) env.Seq {
-	for i := m.head; i < len(m.list); i++ {
-		if m.list[i].end > offset {
-			return m.list[i].seq
+	for _, p := range m.settled[m.done:] {
+		if p.end > offset {
+			return p.seq
+		}
+	}
+	for _, p := range m.pending[m.head:] {
+		if p.end > offset {
+			return p.seq
 		}
 	}
 	return 0
@@ -67,41 +95,56 @@ func (m *marks) first(offset int64) env.Seq {
 
 // countedTo forgets the Synced marks of records before offset.
 func (m *marks) countedTo(offset int64) {
-	for m.head < m.synced && m.list[m.head].end <= offset {
-		m.head++
+	for m.done < len(m.settled) && m.settled[m.done].end <= offset {
+		m.done++
 	}
-	switch {
-	case m.head == len(m.list):
-		m.head, m.synced, m.written = 0, 0, 0
-		if cap(m.list) > 64 {
-			m.list = nil
-		} else {
-			m.list = m.list[:0]
-		}
-	case m.head >= 32 && m.head*2 >= len(m.list):
-		n := copy(m.list, m.list[m.head:])
-		m.list, m.synced, m.written, m.head = m.list[:n], m.synced-m.head, m.written-m.head, 0
-	}
+	dropFront(&m.settled, &m.done, nil)
 }
 
 // moved replaces the marks of records that were journaled again: all old ones up
-// to the last of them are Synced, for they lie before in the journal.
+// to the last of them are Synced, for they lie before in the journal. The barrier
+// stood there since, so none of them is kept as one with later records.
 func (m *marks) moved(again []mark) {
 	if len(again) == 0 {
 		return
 	}
 	upto := again[len(again)-1].end
-	rest := m.head
-	for rest < m.synced && m.list[rest].end <= upto {
-		rest++
+	m.countedTo(upto)
+	if m.head < len(m.pending) && m.pending[m.head].end <= upto {
+		panic(fmt.Sprintf("log: mark %d/%d is not synced, but its copy is", m.pending[m.head].seq, m.pending[m.head].end))
 	}
-	if rest < len(m.list) && m.list[rest].end <= upto {
-		panic(fmt.Sprintf("log: mark %d/%d is not synced, but its copy is", m.list[rest].seq, m.list[rest].end))
+	if len(m.settled) == m.done {
+		m.joined = joinedMax // the copies are not joined with what comes
 	}
-	n := len(again)
-	m.list = append(again, m.list[rest:]...)
-	m.synced, m.written, m.head = m.synced-rest+n, m.written-rest+n, 0
+	m.settled, m.done = append(again, m.settled[m.done:]...), 0
 }
 
-// settle takes all marks as Synced: they survived.
-func (m *marks) settle() { m.synced, m.written = len(m.list), len(m.list) }
+// dropFront gives the room of the first *head marks back, once it is worth it;
+// other, when not nil, is a place in the list too.
+func dropFront(list *[]mark, head, other *int) {
+	switch {
+	case *head == len(*list):
+		if other != nil {
+			*other -= *head
+		}
+		*head = 0
+		if cap(*list) > 64 { // an idle log keeps no room
+			*list = nil
+		} else {
+			*list = (*list)[:0]
+		}
+	case *head >= 32 && *head*2 >= len(*list):
+		n := copy(*list, (*list)[*head:])
+		*list = (*list)[:n]
+		if other != nil {
+			*other -= *head
+		}
+		*head = 0
+	}
+}
+
+func (m *marks) invariants(id env.LogID) {
+	if m.head > m.written || m.written > len(m.pending) || m.done > len(m.settled) {
+		panic(fmt.Sprintf("log: %v marks %d/%d of %d, %d of %d settled", id, m.head, m.written, len(m.pending), m.done, len(m.settled)))
+	}
+}

@@ -278,7 +278,7 @@ func (l *Log) Recovered(now env.Now) {
 		l.giveUp(0, 0)
 	}
 	l.written, l.synced = l.end, l.end
-	l.marks.settle()
+	l.marks.settleAll()
 	l.marks.countedTo(l.check.stored)
 	for i := l.tail.head; i < len(l.tail.list); i++ {
 		l.tail.list[i].mono = now.Mono
