@@ -271,6 +271,7 @@ func (a *admin) deleteRecords() {
 	req.Topics = append(req.Topics, topic)
 	l.purge = max(l.purge, to)
 	v := l.view()
+	event := a.w.story.purge(a, l, to)
 	a.ask(req, func(r kmsg.Response) {
 		p := &r.(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0]
 		if p.ErrorCode != env.NoError {
@@ -284,6 +285,7 @@ func (a *admin) deleteRecords() {
 		}
 		a.w.truth.bounds(l, v, -1, p.LowWatermark)
 		l.begun = max(l.begun, to)
+		a.w.story.purged(event)
 	})
 }
 

@@ -94,16 +94,17 @@ func (a *auditor) fetch() {
 	topic.Partitions = append(topic.Partitions, part)
 	req.Topics = append(req.Topics, topic)
 	v := l.view()
+	event := a.w.story.audit(l, a.at)
 	a.link.send(req, 30*env.Second, func(r kmsg.Response) {
 		if r == nil || r.(*kmsg.FetchResponse).ErrorCode != 0 {
 			a.again(100 * env.Millisecond)
 			return
 		}
-		a.take(l, v, &r.(*kmsg.FetchResponse).Topics[0].Partitions[0])
+		a.take(l, v, event, &r.(*kmsg.FetchResponse).Topics[0].Partitions[0])
 	})
 }
 
-func (a *auditor) take(l *logTruth, v view, p *kmsg.FetchResponseTopicPartition) {
+func (a *auditor) take(l *logTruth, v view, event int64, p *kmsg.FetchResponseTopicPartition) {
 	if a.isGone(l, p.ErrorCode) {
 		a.nextLog()
 		return
@@ -125,6 +126,9 @@ func (a *auditor) take(l *logTruth, v view, p *kmsg.FetchResponseTopicPartition)
 		a.w.crowd.checkRefusal("Fetch", p.ErrorCode)
 		a.again(100 * env.Millisecond)
 		return
+	}
+	if event > 0 {
+		a.w.story.polled(event, a.at, p.HighWatermark, p.LogStartOffset, p.RecordBatches)
 	}
 	next := a.w.truth.fetched(l, v, a.at, p.HighWatermark, p.LogStartOffset, p.RecordBatches)
 	for o := a.at; o < next; o++ {

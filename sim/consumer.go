@@ -129,6 +129,7 @@ func (c *consumer) fetch() {
 	}
 	mine := c.topic
 	changes := c.w.crowd.topics[c.plan.Topic].changes
+	events := c.w.story.poll(c, mine, asked)
 	c.link.send(req, 40*env.Second+env.Time(c.plan.MaxWait)*env.Millisecond, func(r kmsg.Response) {
 		if r == nil {
 			c.later(100 * env.Millisecond)
@@ -136,11 +137,11 @@ func (c *consumer) fetch() {
 		}
 		// A name may mean another topic by now; an id never does.
 		sure := c.plan.Version >= 13 || !c.w.plan.Topics[c.plan.Topic].Churn || changes == c.w.crowd.topics[c.plan.Topic].changes && c.w.crowd.topics[c.plan.Topic].pending == 0
-		c.fetched(mine, asked, views, r.(*kmsg.FetchResponse), sure)
+		c.fetched(mine, asked, views, events, r.(*kmsg.FetchResponse), sure)
 	})
 }
 
-func (c *consumer) fetched(topic *topicTruth, asked []int64, views []view, r *kmsg.FetchResponse, sure bool) {
+func (c *consumer) fetched(topic *topicTruth, asked []int64, views []view, events []int64, r *kmsg.FetchResponse, sure bool) {
 	if topic != c.topic || !sure {
 		c.newSession()
 		c.later(c.plan.Every)
@@ -169,13 +170,13 @@ func (c *consumer) fetched(topic *topicTruth, asked []int64, views []view, r *km
 	}
 	for i := range r.Topics {
 		for k := range r.Topics[i].Partitions {
-			c.part(topic, asked, views, &r.Topics[i].Partitions[k])
+			c.part(topic, asked, views, events, &r.Topics[i].Partitions[k])
 		}
 	}
 	c.later(c.plan.Every)
 }
 
-func (c *consumer) part(topic *topicTruth, asked []int64, views []view, p *kmsg.FetchResponseTopicPartition) {
+func (c *consumer) part(topic *topicTruth, asked []int64, views []view, events []int64, p *kmsg.FetchResponseTopicPartition) {
 	i := p.Partition
 	if int(i) >= len(asked) {
 		c.w.fail(inconsistent, "%s: an answer for partition %d, which does not exist", c.name(), i)
@@ -187,6 +188,9 @@ func (c *consumer) part(topic *topicTruth, asked []int64, views []view, p *kmsg.
 	}
 	switch p.ErrorCode {
 	case env.NoError:
+		if events != nil {
+			c.w.story.polled(events[i], asked[i], p.HighWatermark, start, p.RecordBatches)
+		}
 		c.at[i].offset = c.w.truth.fetched(l, views[i], asked[i], p.HighWatermark, start, p.RecordBatches)
 	case env.OffsetOutOfRange:
 		c.w.truth.outOfRange(l, views[i], asked[i])
@@ -231,6 +235,10 @@ func (c *consumer) list(partition int32) {
 	req.Topics = append(req.Topics, topic)
 	v := l.view()
 	mine := c.topic
+	event := int64(0)
+	if ask == -1 {
+		event = c.w.story.latest(c, l)
+	}
 	cache := &c.w.crowd.topics[c.plan.Topic]
 	changes := cache.changes
 	c.link.send(req, 40*env.Second, func(r kmsg.Response) {
@@ -239,13 +247,13 @@ func (c *consumer) list(partition int32) {
 			return
 		}
 		if mine == c.topic && (!c.w.plan.Topics[c.plan.Topic].Churn || changes == cache.changes && cache.pending == 0 && !c.w.crowd.inDoubt(c.plan.Topic)) {
-			c.listed(l, v, p, ask, &r.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0])
+			c.listed(l, v, p, ask, event, &r.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0])
 		}
 		c.later(c.plan.Every)
 	})
 }
 
-func (c *consumer) listed(l *logTruth, v view, p *position, ask int64, a *kmsg.ListOffsetsResponseTopicPartition) {
+func (c *consumer) listed(l *logTruth, v view, p *position, ask, event int64, a *kmsg.ListOffsetsResponseTopicPartition) {
 	if a.ErrorCode != env.NoError {
 		if !c.w.plan.Topics[c.plan.Topic].Churn {
 			c.w.crowd.checkRefusal("ListOffsets", a.ErrorCode)
@@ -254,6 +262,7 @@ func (c *consumer) listed(l *logTruth, v view, p *position, ask int64, a *kmsg.L
 	}
 	switch ask {
 	case -1:
+		c.w.story.toldLatest(event, a.Offset)
 		c.w.truth.bounds(l, v, a.Offset, -1)
 	case -2:
 		c.w.truth.bounds(l, v, -1, a.Offset)

@@ -45,6 +45,7 @@ type parcel struct {
 	sent      bool // under way on the present connection
 	born      env.Time
 	topicID   [16]byte
+	event     int64 // in the history; 0: not there, or ended
 	tries     int
 }
 
@@ -193,6 +194,9 @@ func (p *producer) send(c *parcel) {
 	for i := range c.count {
 		p.w.truth.records[c.first+uint64(i)].attempts++
 	}
+	if c.tries == 1 {
+		p.w.story.produce(p, p.w.truth.log(c.topicID, c.partition), c)
+	}
 	p.inFlight++
 	if p.plan.Acks == 0 {
 		p.settle(c)
@@ -229,6 +233,7 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 	case env.NoError:
 		p.fails = 0
 		p.settle(c)
+		p.w.story.produced(c, a.BaseOffset)
 		p.w.truth.produced(l, a.BaseOffset, c.first, c.count, p.plan.Acks, a.LogAppendTime)
 		if p.plan.Idempotent && p.draw.chance(p.plan.Bumps) {
 			p.bumping = true

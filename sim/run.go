@@ -37,7 +37,7 @@ type Result struct {
 type Stats struct {
 	Steps, Acked, Consumed, Operations int64
 	Crashes, PowerLosses, Recoveries   int64
-	Copies, Replays                    int64
+	Copies, Replays, Judged            int64
 	Simulated                          env.Time
 	Drawn                              map[string]int64 // by kind of fault
 }
@@ -60,6 +60,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Recoveries += o.Recoveries
 	s.Copies += o.Copies
 	s.Replays += o.Replays
+	s.Judged += o.Judged
 	s.Simulated += o.Simulated
 	for k, n := range o.Drawn {
 		if s.Drawn == nil {
@@ -121,6 +122,7 @@ func (w *world) heal() {
 	if !w.crowd.auditor.done() {
 		w.fail(stuck, "%s could not be read to its end within %s s", w.crowd.auditor.logs[0], stamp(w.plan.Heal))
 	}
+	w.story.judge()
 }
 
 // stack is where a broker panicked, without the frames of the runtime and of this package.

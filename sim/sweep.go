@@ -138,8 +138,8 @@ func (p Progress) Totals() string {
 	}
 	sort.Strings(kinds)
 	var b strings.Builder
-	fmt.Fprintf(&b, "acknowledged %d, consumed %d, operations %d, crashes %d, power losses %d, recoveries %d, copies %d, replays %d", p.Stats.Acked, p.Stats.Consumed,
-		p.Stats.Operations, p.Stats.Crashes, p.Stats.PowerLosses, p.Stats.Recoveries, p.Stats.Copies, p.Stats.Replays)
+	fmt.Fprintf(&b, "acknowledged %d, consumed %d, operations %d, crashes %d, power losses %d, recoveries %d, copies %d, replays %d, judged operations %d", p.Stats.Acked, p.Stats.Consumed,
+		p.Stats.Operations, p.Stats.Crashes, p.Stats.PowerLosses, p.Stats.Recoveries, p.Stats.Copies, p.Stats.Replays, p.Stats.Judged)
 	for _, k := range kinds {
 		fmt.Fprintf(&b, ", %s %d", k, p.Stats.Drawn[k])
 	}

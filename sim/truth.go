@@ -283,7 +283,7 @@ func (t *truth) identify(l *logTruth, r *record.Record) uint64 {
 	if len(r.Value) < 8 {
 		t.w.fail(inconsistent, "%s: a record at %d that nobody wrote: %x", l, r.Offset, r.Value)
 	}
-	id := binary.BigEndian.Uint64(r.Value)
+	id := recordID(r)
 	if id == 0 || id >= uint64(len(t.records)) {
 		t.w.fail(inconsistent, "%s: a record at %d that nobody wrote: %x", l, r.Offset, r.Value[:8])
 	}
@@ -295,6 +295,14 @@ func (t *truth) identify(l *logTruth, r *record.Record) uint64 {
 		t.w.fail(inconsistent, "%s: record %d at %d was changed: %d bytes at time %d, sent %d at %d", l, id, r.Offset, len(r.Value), r.Time, rt.size, rt.time)
 	}
 	return id
+}
+
+// recordID is the id that a value begins with; 0: none.
+func recordID(r *record.Record) uint64 {
+	if len(r.Value) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(r.Value)
 }
 
 // foundTime takes an answer of ListOffsets by timestamp; -1: no record.

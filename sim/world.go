@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/linearizability"
 )
 
 // machine is a broker as a driver sees it.
@@ -48,6 +49,7 @@ type world struct {
 	truth  *truth
 	forms  forms
 	crowd  crowd
+	story  chronicle
 
 	steps uint64
 	hash  hash
@@ -71,6 +73,7 @@ const (
 	lost         broken = "O1"
 	inconsistent broken = "O2"
 	notOnce      broken = "O4"
+	notLinear    broken = "O9"
 	notReplay    broken = "O6"
 	malformed    broken = "O7"
 	notPlain     broken = "law 7"
@@ -99,6 +102,7 @@ func newWorld(plan *Plan, kit Kit) *world {
 	w.disk = newDisk(w, plan.Disk)
 	w.net = newNetwork(w)
 	w.truth = newTruth(w)
+	w.story.w = w
 	w.forms = forms{w: w, logs: map[env.LogID]*form{}, opens: map[env.Seq]opened{}}
 	return w
 }
@@ -328,6 +332,9 @@ func (w *world) crash(power bool) {
 	w.forms.crashed(w.disk.last())
 	w.net.crash()
 	w.truth.crashed(power, safeAt)
+	if power {
+		w.story.history.Note(linearizability.PowerLoss, "power lost")
+	}
 	w.stats.Crashes++
 	if power {
 		w.stats.PowerLosses++
