@@ -26,12 +26,11 @@ type Options struct {
 
 	Lead       int   // bytes of a connection's read buffer; frames up to this are small
 	SmallBytes int64 // all small frames in hand
-	LargeBytes int64 // all other frames in hand (queued.max.request.bytes)
+	LargeBytes int64 // all other frames in hand
 	Eager      int   // a frame up to this is given its memory at once while half of LargeBytes is free
 	WriteBytes int   // answers are gathered into writes of about this
 
-	// Socket buffers, 0 leaves them to the system (socket.send.buffer.bytes,
-	// socket.receive.buffer.bytes).
+	// Socket buffers; 0 leaves them to the system, which sizes them by need.
 	SendBuffer, ReceiveBuffer int
 
 	// Polls tells the APIs whose answer may wait for something to happen, and which

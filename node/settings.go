@@ -85,6 +85,9 @@ func (s Settings) netOptions() net.Options {
 		ProduceFrame: int32(s.Long("socket.request.max.bytes")),
 		Decompressed: s.Long("orrery.decompressed.max.bytes"),
 	}
+	o.LargeBytes = s.Long("orrery.frames.max.bytes")
+	o.SmallBytes = o.LargeBytes / 2
+	o.MaxPipelined = int(s.Long("orrery.pipelined.max"))
 	o.MaxConns = int(s.Long("max.connections"))
 	o.IdleAfter = s.millis("connections.max.idle.ms")
 	if o.IdleAfter < 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/net"
 )
 
 func TestBadSettingsAreToldWhatToWrite(t *testing.T) {
@@ -88,6 +89,9 @@ func TestDefaultsListenOnLocalhostWithDataInTheWorkingDirectory(t *testing.T) {
 	require.EqualValues(t, 100<<20, o.Limits.ProduceFrame)
 	require.EqualValues(t, 64<<20, o.Limits.Decompressed)
 	require.Equal(t, 10_000, o.MaxConns)
+	require.Equal(t, net.DefaultOptions().LargeBytes, o.LargeBytes)
+	require.Equal(t, net.DefaultOptions().SmallBytes, o.SmallBytes)
+	require.Equal(t, net.DefaultOptions().MaxPipelined, o.MaxPipelined)
 	require.Equal(t, 10*time.Minute, o.IdleAfter)
 	require.Equal(t, 30*time.Second, o.StallAfter)
 	require.Equal(t, env.DefaultLimits(), s.Limits(1<<40))
