@@ -161,11 +161,11 @@ func (w *workload) consume(ctx context.Context, out, talk io.Writer) error {
 // drain reads until every partition has come to the end that it had at first.
 func (w *workload) drain(ctx context.Context, client *kgo.Client, left map[int32]reach, progress *progress) error {
 	for len(left) > 0 {
-		fetches := client.PollFetches(ctx)
+		fetches, err := w.poll(ctx, client, false)
 		if ctx.Err() != nil {
 			return interrupted(false)
 		}
-		if err := fetchError(fetches); err != nil {
+		if err != nil {
 			return err
 		}
 		for it := fetches.RecordIter(); !it.Done(); {

@@ -140,6 +140,15 @@ func TestAMistakeOnTheCommandLineIsToldAndEndsWithTwo(t *testing.T) {
 	}
 }
 
+func TestAConsumerWhoseBrokerIsGoneDoesNotWaitForEver(t *testing.T) {
+	o := consumeOptions{cluster: cluster{timeout: 50 * time.Millisecond}}
+	client, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"), kgo.ConsumeTopics("t"))
+	require.NoError(t, err)
+	defer client.Close()
+	err = o.print(context.Background(), client, "t", map[int32]reach{0: {0, 5}}, bufio.NewWriter(io.Discard), nil)
+	require.ErrorContains(t, err, "nothing came for 50ms")
+}
+
 func TestWhenNobodyAnswersItIsSaidInPlainWords(t *testing.T) {
 	code, _, talk := orrery(t, "", "topic", "list", "-b", "127.0.0.1:1", "--timeout", "2s")
 	require.Equal(t, 1, code)

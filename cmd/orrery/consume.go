@@ -189,11 +189,11 @@ func (o *consumeOptions) ends(ctx context.Context, admin *kadm.Client, topic str
 func (o *consumeOptions) print(ctx context.Context, client *kgo.Client, topic string, left map[int32]reach, out *bufio.Writer, write recordFormat) error {
 	printed := int64(0)
 	for len(left) > 0 {
-		fetches := client.PollFetches(ctx)
+		fetches, err := o.poll(ctx, client, o.follow)
 		if ctx.Err() != nil {
 			return interrupted(o.follow)
 		}
-		if err := fetchError(fetches); err != nil {
+		if err != nil {
 			return err
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
@@ -230,6 +230,23 @@ func interrupted(follow bool) error {
 		return nil
 	}
 	return errors.New("interrupted")
+}
+
+// poll waits for records: for ever when the end is followed; else they are known
+// to be there, and when none comes within the timeout something is wrong. The
+// client itself would go on trying in silence.
+func (c *cluster) poll(ctx context.Context, client *kgo.Client, follow bool) (kgo.Fetches, error) {
+	if follow {
+		fetches := client.PollFetches(ctx)
+		return fetches, fetchError(fetches)
+	}
+	patient, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	fetches := client.PollFetches(patient)
+	if fetches.NumRecords() == 0 && patient.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("nothing came for %v, though the end is not reached: the broker is gone, or the records were deleted meanwhile", c.timeout)
+	}
+	return fetches, fetchError(fetches)
 }
 
 // fetchError is the first error of a poll.
