@@ -165,7 +165,7 @@ func (d *Disk) start() error {
 		return err
 	}
 	d.reserve.refill()
-	d.handles = newHandles(filepath.Join(dir, segmentsDir), d.opts.OpenSegments)
+	d.handles = newHandles(filepath.Join(dir, segmentsDir), d.opts.OpenSegments, &d.reserve)
 	d.launch(j)
 	return nil
 }
@@ -293,7 +293,8 @@ func (d *Disk) reap(journalDone <-chan struct{}) {
 				return
 			}
 		}
-		if err := d.opts.hooks.syncDir(filepath.Join(d.opts.Dir, journalDir)); err != nil {
+		sync := func() error { return d.opts.hooks.syncDir(filepath.Join(d.opts.Dir, journalDir)) }
+		if err := d.reserve.lend(sync); err != nil {
 			d.fail(fmt.Errorf("cut the journal: %w", err))
 		}
 	}
@@ -337,33 +338,4 @@ func (d *Disk) watchSpace() {
 			return
 		}
 	}
-}
-
-// reserve keeps descriptors back, so that a roll of the journal finds one.
-type reserve struct {
-	mu    sync.Mutex
-	files []*os.File
-}
-
-const reserved = 4
-
-func (r *reserve) refill() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.files) < reserved {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			return // the next roll tries again
-		}
-		r.files = append(r.files, f)
-	}
-}
-
-func (r *reserve) release() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, f := range r.files {
-		f.Close()
-	}
-	r.files = r.files[:0]
 }

@@ -2,10 +2,8 @@ package disk
 
 import (
 	"container/list"
-	"errors"
 	"os"
 	"sync"
-	"syscall"
 
 	"github.com/orrery-log/orrery/core/env"
 )
@@ -14,8 +12,9 @@ import (
 // uses, the least recently used closed first. A segment that is not synced holds
 // its handle: an error of its pages may be told to that descriptor only.
 type handles struct {
-	root string
-	max  int
+	root    string
+	max     int
+	reserve *reserve
 
 	mu   sync.Mutex
 	byID map[env.SegmentID]*handle
@@ -30,8 +29,8 @@ type handle struct {
 	el   *list.Element // in idle, when refs is 0
 }
 
-func newHandles(root string, limit int) *handles {
-	return &handles{root: root, max: limit, byID: map[env.SegmentID]*handle{}}
+func newHandles(root string, limit int, r *reserve) *handles {
+	return &handles{root: root, max: limit, reserve: r, byID: map[env.SegmentID]*handle{}}
 }
 
 // acquire opens a segment, or takes the open one. flag is os.O_RDWR, and for a
@@ -50,10 +49,18 @@ func (h *handles) acquire(id env.SegmentID, flag int) (*handle, error) {
 		x.refs++
 		return x, nil
 	}
-	f, err := os.OpenFile(segmentPath(h.root, id), flag, filePerm)
-	for (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && h.idle.Len() > 0 {
-		h.evict()
+	var f *os.File
+	open := func() (err error) {
 		f, err = os.OpenFile(segmentPath(h.root, id), flag, filePerm)
+		return err
+	}
+	err := open()
+	for noDescriptor(err) && h.idle.Len() > 0 {
+		h.evict()
+		err = open()
+	}
+	if noDescriptor(err) {
+		err = h.reserve.lend(open)
 	}
 	if err != nil {
 		return nil, err

@@ -250,7 +250,6 @@ func (j *journal) drop(n int) {
 // roll follows the library to the new file that it has just created, after it
 // synced the old one. The new name must be durable before what will be in it is.
 func (j *journal) roll() error {
-	j.d.reserve.refill()
 	name := j.at.index + 1
 	tail, err := os.OpenFile(j.path(name), os.O_RDWR, 0)
 	if err != nil {
@@ -259,6 +258,7 @@ func (j *journal) roll() error {
 	if err := j.d.opts.hooks.syncDir(j.dir); err != nil {
 		return err
 	}
+	j.d.reserve.refill()
 	dropCache(j.tail, 0, 0)
 	j.rolled = append(j.rolled, j.tail)
 	j.tail, j.tailSize, j.dropped = tail, 0, 0

@@ -224,11 +224,11 @@ func (s *segments) startSync() {
 	s.syncing, s.syncedTo = g, g.written
 	s.calm(g)
 	f, named, dir, hooks := g.hold.f, g.named, partitionDir(s.root, g.id.Log()), s.d.opts.hooks
-	go func() { s.finished <- syncSegment(f, named, dir, s.root, hooks) }()
+	go func() { s.finished <- syncSegment(f, named, dir, s.root, hooks, &s.d.reserve) }()
 }
 
 // syncSegment syncs a file, and if it is new the three directories above it too.
-func syncSegment(f *os.File, named bool, dir, root string, hooks hooks) error {
+func syncSegment(f *os.File, named bool, dir, root string, hooks hooks, spare *reserve) error {
 	if err := hooks.sync(f); err != nil {
 		return fmt.Errorf("fsync %s: %w", f.Name(), err) // final: a second one would answer nil
 	}
@@ -236,7 +236,7 @@ func syncSegment(f *os.File, named bool, dir, root string, hooks hooks) error {
 		return nil
 	}
 	for _, d := range []string{dir, filepath.Dir(dir), root} {
-		if err := hooks.syncDir(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := spare.lend(func() error { return hooks.syncDir(d) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -303,7 +303,7 @@ func (s *segments) trim(t env.Trim) error {
 	if err := hold.f.Sync(); err != nil {
 		return fmt.Errorf("trim: %w", err)
 	}
-	if err := syncSegment(hold.f, false, filepath.Dir(path), s.root, s.d.opts.hooks); err != nil {
+	if err := syncSegment(hold.f, false, filepath.Dir(path), s.root, s.d.opts.hooks, &s.d.reserve); err != nil {
 		return err
 	}
 	s.byID[t.Segment] = &segment{id: t.Segment, written: t.End, synced: t.End, named: true}
