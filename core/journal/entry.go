@@ -132,6 +132,9 @@ func ParseRecords(r Reader) (h Records, ok bool) {
 	h.ProducerID, h.ProducerEpoch, h.Sequence = -1, -1, -1
 	if flags&flagProducer != 0 {
 		h.ProducerID, h.ProducerEpoch, h.Sequence = r.Natural(), r.Int16(), r.Int32()
+		if h.Sequence < -1 {
+			r.Fail()
+		}
 	}
 	if h.Last < h.Base || h.Last-h.Base > 1<<31-1 || h.MaxTimeAt < h.Base || h.MaxTimeAt > h.Last {
 		r.Fail()

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/journal"
 	"github.com/orrery-log/orrery/core/record"
 )
 
@@ -165,5 +166,67 @@ func FuzzSegment(f *testing.F) {
 			}
 		}
 		l.CheckWellFormed()
+	})
+}
+
+// FuzzReplay: whatever the entries of a journal say, a log recovers from them
+// without a panic, is well formed, and refuses appends when it makes no sense.
+func FuzzReplay(f *testing.F) {
+	_, entries := written(5)
+	var script []byte
+	add := func(header []byte) { script = append(append(script, byte(len(header))), header...) }
+	for _, e := range entries {
+		add(e.Header)
+	}
+	f.Add(script)
+	add(journal.Open{Base: 2}.AppendTo(nil))
+	add(journal.Start{Start: 3}.AppendTo(nil))
+	add(entries[2].Header)
+	add(journal.AppendKind(nil, journal.KindAccept))
+	f.Add(script)
+	add(journal.AppendKind(nil, journal.KindDrop))
+	f.Add(script)
+	f.Fuzz(func(t *testing.T, script []byte) {
+		l, out := Begin(testID, testLimits()), env.Outbox{}
+		j := journal.New(1)
+		for seq := env.Seq(1); len(script) > 0; seq++ {
+			n := min(int(script[0]), len(script)-1)
+			e := env.Entry{Seq: seq, Header: script[1 : 1+n], Damaged: true}
+			if kind, r, _ := journal.Parse(e.Header); kind == journal.KindRecords {
+				if h, ok := journal.ParseRecords(r); ok && h.Last-h.Base < 100 {
+					b := batch(h.ProducerID, h.ProducerEpoch, h.Sequence, int(h.Last-h.Base)+1)
+					b.Place(h.Base, h.Epoch)
+					e.Payload, e.Damaged = b, false
+				}
+			}
+			j.Survived(&e)
+			l.Replay(&out, e)
+			script = script[1+n:]
+			for _, tr := range out.Trims {
+				l.Stored(&j, &out, env.Now{}, env.Stored{Segment: tr.Segment, Written: tr.End, Synced: tr.End})
+			}
+			out.Reset()
+			l.Store(&j, &out, env.Now{})
+			l.CheckWellFormed()
+		}
+		l.Recovered(env.Now{})
+		l.Apply(plainSettings())
+		l.Store(&j, &out, env.Now{})
+		l.CheckWellFormed()
+		if l.Removed() {
+			return
+		}
+		cache := NewIndexCache(1000)
+		for from, steps := l.Start(), 0; from < l.End() && steps < 300; steps++ {
+			p := l.Read(&cache, from, l.End(), 1000, true)
+			if p.State != Ready {
+				break
+			}
+			from = record.Batch(p.Data).End()
+		}
+		again, ok := Restore(testID, l.appendCheckpoint(nil, l.storedEnd()), 1<<30, testLimits())
+		require.True(t, ok)
+		again.Apply(plainSettings())
+		require.Equal(t, l.Digest(0), again.Digest(0))
 	})
 }

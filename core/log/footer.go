@@ -14,6 +14,8 @@ import (
 // body: version, first offset, end, bytes of batches, the runs (each with the
 // checksum of its bytes, which also covers what a batch's CRC leaves out), and
 // the leader epochs. Numbers are varints, each run relative to the one before.
+// Producers are not here: their state is known as of the log's end only, which is
+// further on when a segment is sealed, and every checkpoint has it.
 type footer struct {
 	from, end, size int64
 	runs            []run

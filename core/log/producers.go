@@ -119,6 +119,10 @@ func (l *Log) learnProducer(h *journal.Records) {
 		p = producer{epoch: h.ProducerEpoch, window: p.window[:0]}
 	}
 	p.wall = h.Wall
+	if h.Sequence < 0 { // a control batch: it ends the sequences of its epoch, and has none
+		l.producers[h.ProducerID] = p
+		return
+	}
 	delta := int32(h.Last - h.Base)
 	w := wrote{sequence: record.AddSequence(h.Sequence, delta), delta: delta, last: h.Last, time: h.MaxTime}
 	if len(p.window) >= l.window {
