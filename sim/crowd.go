@@ -16,6 +16,7 @@ type crowd struct {
 	producers []*producer
 	consumers []*consumer
 	admins    []*admin
+	vandals   []*vandal
 	topics    []topicCache
 	sessions  uint64
 	ids       map[int64]bool // producer ids ever given
@@ -44,6 +45,10 @@ func (c *crowd) begin(w *world) {
 	}
 	for i := range w.plan.Admins {
 		c.admins = append(c.admins, newAdmin(w, i+1, &w.plan.Admins[i]))
+	}
+	for i, every := range w.plan.Vandals {
+		c.vandals = append(c.vandals, newVandal(w, i+1, every))
+		c.vandals[i].begin()
 	}
 	for _, a := range c.admins {
 		a.begin()
@@ -127,6 +132,12 @@ func (c *crowd) finish() {
 	}
 	for _, a := range c.admins {
 		a.done = true
+	}
+	for _, v := range c.vandals {
+		v.done = true
+		if v.link != nil {
+			v.link.close()
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ const (
 	drawPiece
 	drawJob
 	drawSent
+	drawVandal
 )
 
 // mix is the finalizer of splitmix64: a bijection whose output bits all depend on all input bits.

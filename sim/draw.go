@@ -163,6 +163,9 @@ func drawClients(r *roller, p *Plan) {
 		p.Consumers = append(p.Consumers, x)
 	}
 	p.Admins = []AdminPlan{{Every: 500 * ms, Churn: []int{4}}, {Every: 900 * ms}}
+	if r.chance(500) && p.Profile != "calm" {
+		p.Vandals = []env.Time{env.Time(r.between(200, 3000)) * ms}
+	}
 }
 
 func drawFaults(r *roller, p *Plan) {

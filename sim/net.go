@@ -205,6 +205,11 @@ func (l *link) deliver(frame []byte) {
 	w := l.net.w
 	w.hash.frame(frame)
 	h, r, err := l.net.door.Open(frame, l.net.limits)
+	if err != nil && l.name == "vandal" {
+		l.hangup()
+		l.lose(l.net.latency())
+		return
+	}
 	if err != nil {
 		w.fail(inconsistent, "the door refuses a sound frame of %s: %v", l.name, err)
 	}

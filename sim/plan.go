@@ -23,6 +23,7 @@ type Plan struct {
 	Producers  []ProducerPlan
 	Consumers  []ConsumerPlan
 	Admins     []AdminPlan
+	Vandals    []env.Time // how often each sends something hostile
 	Faults     []Fault
 
 	Copies  int // permille of Steps after which the run goes on with a copy of the broker
