@@ -24,6 +24,12 @@ import (
 const childKey = "ORRERY_DISK_CHILD"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childKey) != "" {
+		time.AfterFunc(30*time.Second, func() { // nobody waits for ever for a child that hangs
+			fmt.Println("failed: too long")
+			os.Exit(5)
+		})
+	}
 	if mode := os.Getenv(childKey); mode == "power" {
 		powerChild(os.Getenv(childKey + "_DIR"))
 		return
