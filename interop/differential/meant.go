@@ -11,12 +11,12 @@ var meant = []meaning{
 	// Produce: a bad batch costs its own partition, with an error that ends the client's retries.
 	{key: 0, step: "null (no answer)", why: "Apache Kafka neither answers null records nor closes; we refuse them"},
 	{key: 0, path: "*.ErrorCode", kafka: "-1", ours: "2", why: "what can not be read is CORRUPT_MESSAGE: an unknown error is retried for ever"},
-	{key: 0, path: "*.LogStartOffset", kafka: "0", ours: "-1", name: "codec *", why: "CORRUPT_MESSAGE comes without the log's start, as for a wrong checksum"},
-	{key: 0, path: "*.LogStartOffset", kafka: "0", ours: "-1", name: "*garbage", why: "the same"},
-	{key: 0, path: "*.LogStartOffset", kafka: "0", ours: "-1", name: "gzip cut short", why: "the same"},
-	{key: 0, path: "*.LogStartOffset", kafka: "0", ours: "-1", name: "endless varint", why: "the same"},
+	{key: 0, path: "*.LogStartOffset", kafka: "-1", ours: "0", why: "a refusal tells the log's start; Apache Kafka does in some, and no client reads it there"},
+	{key: 0, path: "*.LogStartOffset", kafka: "0", ours: "-1", why: "the same, where it does and CORRUPT_MESSAGE does not"},
+	{key: 44, path: "*.LogStartOffset", kafka: "-1", ours: "0", why: "the same"},
 	{key: 0, step: "beside a good one", path: "*.Partitions[1].*", why: "one unreadable batch does not cost the good partitions beside it"},
 	{key: 0, name: "offset deltas *", why: "Apache Kafka stores wrong offset deltas as sent, and consumers see wrong offsets: INVALID_RECORD"},
+	{key: 0, name: "delete horizon bit", why: "a producer has no delete horizon: INVALID_RECORD; Apache Kafka takes its base timestamp for one"},
 	{key: 0, name: "producer id with a negative epoch", why: "there is no epoch below 0: INVALID_RECORD"},
 	{key: 0, name: "*", path: "*.ErrorRecords*", from: 8, to: 13, why: "the batch is refused as one, its records are not listed"},
 	{key: 0, name: "idempotent: *", path: "*.LogAppendTime", kafka: "1700000000*", ours: "-1", why: "Apache Kafka gives a duplicate the batch's own time as the log append time, also where the topic has none"},
@@ -26,7 +26,8 @@ var meant = []meaning{
 
 	// Fetch.
 	{key: 1, name: "isolation level 7", why: "Apache Kafka answers an unknown error; whatever is not 1 reads uncommitted here"},
-	{key: 1, name: "as replica -2", from: 12, to: 14, why: "Apache Kafka closes in these three versions only; a debugging consumer is served in all"},
+	{key: 1, name: "as replica *", from: 12, to: 14, why: "Apache Kafka closes in these three versions only"},
+	{key: 1, name: "session: begun without partitions", step: "incremental", path: "SessionID", why: "a session without partitions lives until it is ended, as one with partitions"},
 	{key: 1, name: "an error ends the wait", path: "waited", kafka: "true", ours: "false", why: "Apache Kafka waits on although the answer already has an error that the client must see"},
 	{key: 1, path: "*RecordBatches*", kafka: "the beginning of a batch", why: "Apache Kafka may cut the last batch, and clients throw it away: we send whole batches only"},
 	{key: 1, name: "*max bytes*", path: "*RecordBatches.length", kafka: "", ours: "1", why: "the count of batches where Apache Kafka's last one is cut"},
@@ -46,6 +47,8 @@ var meant = []meaning{
 	{key: 19, path: "*[min.insync.replicas].Source", kafka: "3", ours: "5", why: "with eligible leader replicas Apache Kafka writes min.insync.replicas as a dynamic default of the cluster"},
 	{key: 20, path: "*[min.insync.replicas].Source", kafka: "3", ours: "5", why: "the same, in the topic that is made again"},
 	{key: 32, path: "*[min.insync.replicas].*", why: "the same"},
+	{key: 32, name: "the same twice", why: "a resource is answered once, however often it is named: a small request must not ask for any amount of memory"},
+	{key: 32, name: "*broker with synonyms*", path: "*[node.id].ConfigSynonyms*", why: "node.id has a default here"},
 	{key: 33, step: "twice (no answer)", why: "Apache Kafka does not answer an AlterConfigs that names a resource twice; we refuse it with INVALID_REQUEST"},
 	{key: 37, name: "a thousand million", path: "*.ErrorCode", kafka: "-1", ours: "44", why: "as CreateTopics answers it: POLICY_VIOLATION"},
 	{key: 44, name: "an unknown operation", path: "*.ErrorCode", kafka: "-1", ours: "42", why: "the client is wrong, not the server: INVALID_REQUEST"},
@@ -59,6 +62,7 @@ var meant = []meaning{
 	{key: 74, path: "ConfigResources", why: "the same"},
 
 	// Others.
+	{key: 2, name: "a repeated topic", path: "*", why: "the second entry of a topic is answered as an entry, without the partitions that the first one named"},
 	{key: 23, name: "epoch -2", why: "an epoch that can not be is unknown, as -1 is; Apache Kafka gives offset 0 of epoch -2"},
 	{key: 2, name: "array length -*", why: nullArray}, {key: 19, name: "array length -*", why: nullArray}, {key: 20, name: "array length -*", why: nullArray},
 	{key: 21, name: "array length -*", why: nullArray}, {key: 23, name: "array length -*", why: nullArray}, {key: 32, name: "array length -*", why: nullArray},

@@ -27,7 +27,7 @@ var crowd = flag.Int("hostile.connections", 5000, "connections that announce 100
 
 // bound is what the process may hold at most, whatever is done to it: its
 // budgets twice, the collector's slack, and what the connections themselves cost.
-const bound = 1200 << 20
+const bound = 800 << 20
 
 func TestMain(m *testing.M) {
 	code := m.Run()
