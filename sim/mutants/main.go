@@ -25,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/orrery-log/orrery/sim"
 )
 
 var (
@@ -35,6 +37,8 @@ var (
 	only     = flag.String("only", "", "run the mutants whose name contains this")
 	clean    = flag.Bool("clean", true, "run the clean core over every witness first")
 	dir      = flag.String("dir", "sim/mutants", "where the mutants are")
+	seed     = flag.Uint64("seed", 0, "run this seed in this process, and nothing else")
+	twice    = flag.Bool("twice", false, "with -seed: a second time, and compare")
 	patience = flag.Duration("patience", 2*time.Minute, "the longest time for one seed")
 )
 
@@ -50,9 +54,33 @@ type edit struct{ file, from, to string }
 
 func main() {
 	flag.Parse()
+	if *seed != 0 {
+		victim()
+		return
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
+	}
+}
+
+// victim runs one seed on the core that this program was built with.
+func victim() {
+	r, err := sim.One(*seed, *profile, sim.Orrery())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+	if r.Failure != nil {
+		fmt.Printf("BROKEN %s\n%s\n", r.Failure.Broken, r.Failure.Text)
+		os.Exit(1)
+	}
+	if *twice {
+		again, err := sim.One(*seed, *profile, sim.Orrery())
+		if d := sim.Differ(&r, &again); err == nil && d != nil {
+			fmt.Printf("BROKEN determinism\n%v\n", d)
+			os.Exit(1)
+		}
 	}
 }
 
@@ -175,23 +203,23 @@ func build(work string, m *mutant) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(work, name)
-	out, err := exec.Command("go", "build", "-overlay", json, "-o", binary, "./cmd/orrery").CombinedOutput()
+	out, err := exec.Command("go", "build", "-overlay", json, "-o", binary, "./sim/mutants").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("mutant %s does not build: %v\n%s", name, err, out)
 	}
 	return binary, nil
 }
 
-var broken = regexp.MustCompile(`(?m)^BROKEN (.+): seed`)
+var broken = regexp.MustCompile(`(?m)^BROKEN (.+)$`)
 
 // one runs one seed and tells what was broken; "" is nothing. Only a mutant of
 // determinism needs its second run.
 func one(binary string, seed uint64, profile string, m *mutant) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), *patience)
 	defer cancel()
-	args := []string{"sim", "--seed", strconv.FormatUint(seed, 10), "--profile", profile}
-	if m == nil || !slices.Contains(m.oracles, "determinism") {
-		args = append(args, "--once")
+	args := []string{"-seed", strconv.FormatUint(seed, 10), "-profile", profile}
+	if m != nil && slices.Contains(m.oracles, "determinism") {
+		args = append(args, "-twice")
 	}
 	out, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
 	if err == nil {
@@ -202,9 +230,6 @@ func one(binary string, seed uint64, profile string, m *mutant) (string, error) 
 	}
 	if found := broken.FindSubmatch(out); found != nil {
 		return string(found[1]), nil
-	}
-	if bytes.HasPrefix(out, []byte("NOT DETERMINISTIC")) {
-		return "determinism", nil
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
