@@ -23,6 +23,7 @@ import (
 type Node struct {
 	log       *slog.Logger
 	settings  Settings
+	conns     int // connections at a time
 	began     time.Time
 	disk      *disk.Disk
 	server    *net.Server
@@ -50,11 +51,20 @@ func Start(s Settings, log *slog.Logger) (*Node, error) {
 	for _, name := range s.Ignored {
 		log.Info("setting ignored: Kafka knows it, it has no meaning here", "name", name)
 	}
-	d, err := disk.Open(disk.Options{Dir: s.DataDir(), Logger: log})
+	limit, err := descriptorLimit()
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{log: log, settings: s, began: began, disk: d, ready: make(chan struct{}), ended: make(chan struct{})}
+	wanted := s.netOptions().MaxConns
+	segments, conns := shareDescriptors(limit, wanted)
+	if conns < wanted {
+		log.Warn("fewer connections than max.connections: raise the limit of open files (ulimit -n, LimitNOFILE)", "connections", conns, "max.connections", wanted, "limit", limit)
+	}
+	d, err := disk.Open(disk.Options{Dir: s.DataDir(), Logger: log, OpenSegments: segments})
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{log: log, settings: s, conns: conns, began: began, disk: d, ready: make(chan struct{}), ended: make(chan struct{})}
 	if err := n.start(); err != nil {
 		for _, l := range n.listeners {
 			_ = l.Close() // nobody was served
@@ -89,6 +99,7 @@ func (n *Node) start() error {
 	}
 	n.loop.broker = broker.New(cfg, n.loop.now())
 	o := n.settings.netOptions()
+	o.MaxConns = n.conns
 	o.Log, o.Mono, o.Sink, o.Served = n.log, func() env.Time { return n.loop.now().Mono }, n.loop.queue.put, n.metrics.served
 	n.server = net.NewServer(o)
 	n.loop.reply = n.server.Reply

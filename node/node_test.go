@@ -224,3 +224,16 @@ func TestAcceptedLossIsForgottenWhenItIsJournaled(t *testing.T) {
 		require.NoError(t, n.Close())
 	}
 }
+
+func BenchmarkStartToReady(b *testing.B) {
+	s, err := Load("", nil, []string{"listeners=PLAINTEXT://127.0.0.1:0", "log.dirs=" + b.TempDir()})
+	require.NoError(b, err)
+	for b.Loop() {
+		n, err := Start(s, slog.New(slog.DiscardHandler))
+		require.NoError(b, err)
+		<-n.Ready()
+		b.StopTimer()
+		require.NoError(b, n.Close())
+		b.StartTimer()
+	}
+}
