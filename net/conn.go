@@ -96,15 +96,11 @@ func (c *conn) read() error {
 			return err
 		}
 		// A reply that came while this frame was read may have muted the connection.
-		if err := c.awaitTurn(); err != nil {
+		if err := c.enter(slot{header: header, claim: held}); err != nil {
 			held.giveBack()
 			return err
 		}
 		req.Conn, req.N, req.Size = c.id, n, len(frame)
-		c.mu.Lock()
-		c.last = time.Now()
-		c.slots = append(c.slots, slot{header: header, claim: held, arrived: c.last})
-		c.mu.Unlock()
 		o.Sink(req)
 	}
 }
@@ -131,6 +127,25 @@ func (s *Server) open(frame []byte) (h door.Header, r env.Request, err error) {
 func (c *conn) awaitTurn() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.turn()
+}
+
+// enter waits likewise and takes a slot, in one: once the connection has ended no
+// slot may appear, for nobody would give back what it holds.
+func (c *conn) enter(s slot) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.turn(); err != nil {
+		return err
+	}
+	c.last = time.Now()
+	s.arrived = c.last
+	c.slots = append(c.slots, s)
+	return nil
+}
+
+// turn needs the lock.
+func (c *conn) turn() error {
 	for {
 		switch {
 		case c.dead:
