@@ -37,6 +37,9 @@ type adminOp struct {
 	listener string // where the client came in
 }
 
+// own tells whether the broker asks this itself.
+func (op *adminOp) own() bool { return op.kind == opBlock || op.kind == opRegister }
+
 // flight is a decision that was made.
 type flight struct {
 	op     adminOp
@@ -155,8 +158,8 @@ func (b *Broker) decided(out *env.Outbox) {
 		b.ids.asked = false
 		b.giveIDs(out)
 	case opCreate:
-		b.reply(out, f.op.conn, f.op.n, b.metadataResponse(f.op.request().(*kmsg.MetadataRequest), f.op.listener), 0)
+		b.reply(out, f.op.conn, f.op.n, b.metadataResponse(f.op.request().(*kmsg.MetadataRequest), f.op.listener))
 	default:
-		b.reply(out, f.op.conn, f.op.n, f.answer.body(), 0)
+		b.reply(out, f.op.conn, f.op.n, f.answer.body())
 	}
 }

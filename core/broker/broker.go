@@ -34,8 +34,9 @@ type Broker struct {
 	parts   []partition         // slot 0 is the metadata log
 	slots   map[env.LogID]int32 // where a live log is in parts; never ranged over
 	holes   []int32             // free slots of parts
-	sent    []mark              // which partition each unsynced journal entry belongs to, by Seq
+	sent    []mark              // which partition each journal entry belongs to, by Seq, from the unsynced ones on
 	written int                 // so many of sent are Written
+	settled int                 // so many of sent are Synced; settled <= written
 	index   log.IndexCache
 
 	conns    map[env.ConnID]*conn // never ranged over
@@ -45,13 +46,16 @@ type Broker struct {
 	sessions sessions
 	admin    adminQueue
 	lobby    lobby            // produces that wait for room
-	starved  []replica.Ticket // fetches that have data and no room for the reply
+	crowd    []adminOp        // other requests of connections that have to take answers first
+	fed      bool             // some of crowd may go on
+	starved  []replica.Ticket // what could be read now, and waits for room: fetches for their reply, searches for their reads
 
 	reads   map[env.ReadID]*read // never ranged over
 	jobs    map[env.JobID]*job   // never ranged over
 	lastID  uint64               // the last ReadID and JobID given out
 	reading int64                // bytes asked by reads and not loaded
 	unsent  int64                // bytes replied and not sent
+	stalled int64                // bytes of batches that wait for a job, or behind one
 	tails   int64                // bytes of records in memory that their segment does not have
 	space   int64                // free bytes of the disk; negative: not known yet
 	keeper  keeper
@@ -95,7 +99,7 @@ func New(cfg env.Config, now env.Now) *Broker {
 		starts: recovery{byLog: map[env.LogID][]env.SegmentInfo{}},
 		space:  -1,
 	}
-	b.sessions.init(int(cfg.Limits.Sessions))
+	b.sessions.init(int(cfg.Limits.Sessions), int(cfg.Limits.SessionParts))
 	return b
 }
 
@@ -142,7 +146,7 @@ func (b *Broker) finish(out *env.Outbox) {
 	for {
 		b.settle(out)
 		b.keep(out)
-		if !b.advanceAdmin(out) && !b.admitWaiting(out) && len(b.touched) == 0 {
+		if !b.advanceAdmin(out) && !b.admitCrowd(out) && !b.admitWaiting(out) && len(b.touched) == 0 {
 			return
 		}
 	}
@@ -173,15 +177,16 @@ func (b *Broker) WakeAt() env.Time {
 func (b *Broker) onJournaled(e env.Journaled, out *env.Outbox) {
 	b.journal.Confirm(e)
 	written, synced := b.journal.Written(), b.journal.Synced()
-	n := 0
-	for ; n < len(b.sent) && b.sent[n].seq <= synced; n++ {
-		b.mark(b.sent[n].slot)
+	for ; b.settled < len(b.sent) && b.sent[b.settled].seq <= synced; b.settled++ {
+		b.mark(b.sent[b.settled].slot)
 	}
-	for b.written = max(b.written, n); b.written < len(b.sent) && b.sent[b.written].seq <= written; b.written++ {
+	for b.written = max(b.written, b.settled); b.written < len(b.sent) && b.sent[b.written].seq <= written; b.written++ {
 		b.mark(b.sent[b.written].slot)
 	}
-	b.sent = append(b.sent[:0], b.sent[n:]...)
-	b.written -= n
+	if b.settled*2 >= len(b.sent) { // each entry moves at most once
+		n := copy(b.sent, b.sent[b.settled:])
+		b.sent, b.written, b.settled = b.sent[:n], b.written-b.settled, 0
+	}
 	for _, slot := range b.moved {
 		p := &b.parts[slot]
 		p.moved = false

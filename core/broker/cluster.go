@@ -24,7 +24,7 @@ const (
 )
 
 func (b *Broker) onDescribeCluster(r env.Request, req *kmsg.DescribeClusterRequest, out *env.Outbox) {
-	b.reply(out, r.Conn, r.N, describeCluster(b.image, &b.cfg, b.conns[r.Conn].listener, req), 0)
+	b.reply(out, r.Conn, r.N, describeCluster(b.image, &b.cfg, b.conns[r.Conn].listener, req))
 }
 
 func describeCluster(m *metadata.Image, cfg *env.Config, listener string, req *kmsg.DescribeClusterRequest) *kmsg.DescribeClusterResponse {

@@ -72,7 +72,7 @@ func incrementalAlterResponse(req *kmsg.IncrementalAlterConfigsRequest, altered 
 // ListConfigResources: v0 lists client metrics only (KIP-714), v1 any types (KIP-1142).
 
 func (b *Broker) onListConfigResources(r env.Request, req *kmsg.ListConfigResourcesRequest, out *env.Outbox) {
-	b.reply(out, r.Conn, r.N, listConfigResources(b.image, req), 0)
+	b.reply(out, r.Conn, r.N, listConfigResources(b.image, req))
 }
 
 // Resource types that have no configs in this release, and are known.
@@ -125,16 +125,8 @@ func configResource(t int8, name string) kmsg.ListConfigResourcesResponseConfigR
 // types and documentation (KIP-569), v4 is flexible.
 
 func (b *Broker) onDescribeConfigs(r env.Request, req *kmsg.DescribeConfigsRequest, out *env.Outbox) {
-	res := describeConfigs(b.image, b.layers(), b.cfg.NodeID, req)
-	size := int64(0)
-	for i := range res.Resources {
-		size += int64(len(res.Resources[i].Configs)) * describedBytes
-	}
-	b.reply(out, r.Conn, r.N, res, size)
+	b.reply(out, r.Conn, r.N, describeConfigs(b.image, b.layers(), b.cfg.NodeID, req))
 }
-
-// describedBytes is about what one described config holds in memory.
-const describedBytes = 256
 
 // describeConfigs answers each resource once, however often it is asked: a small
 // request could otherwise ask for any amount of memory.

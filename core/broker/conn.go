@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/orrery-log/orrery/core/env"
@@ -9,6 +11,8 @@ import (
 // conn is a client's connection.
 type conn struct {
 	listener, principal string
+	// parked is the newest of its parked requests, as slot+1; 0: none.
+	parked int32
 	// held are the bytes of its produces that were admitted and have no reply yet.
 	held int64
 	// unsent are the replies that have not left, in the order of their making.
@@ -32,7 +36,8 @@ func (b *Broker) onOpened(e env.Opened) {
 }
 
 // onHangup forgets the connection: its requests go on where they have changed
-// state, and find nobody to answer.
+// state, and find nobody to answer. Those that have not are forgotten with it, or
+// clients that come, ask and go could have any amount of them wait here.
 func (b *Broker) onHangup(e env.Hangup, out *env.Outbox) {
 	c := b.conns[e.Conn]
 	if c == nil {
@@ -43,11 +48,11 @@ func (b *Broker) onHangup(e env.Hangup, out *env.Outbox) {
 	}
 	delete(b.conns, e.Conn)
 	b.lobby.forget(e.Conn)
+	b.admin.queue = slices.DeleteFunc(b.admin.queue, func(op adminOp) bool { return op.conn == e.Conn && !op.own() })
+	b.ids.waiting = slices.DeleteFunc(b.ids.waiting, func(w idRequest) bool { return w.conn == e.Conn })
 	b.feed()
-	for slot := range b.pending.slots {
-		if p := &b.pending.slots[slot]; p.live && p.conn == e.Conn {
-			b.touch(b.pending.ticket(int32(slot)))
-		}
+	for at := c.parked; at != 0; at = b.pending.slots[at-1].behind {
+		b.touch(b.pending.ticket(at - 1))
 	}
 }
 
@@ -67,14 +72,14 @@ func (b *Broker) onSent(e env.Sent) {
 	}
 }
 
-// reply answers the n-th request of a connection, when there still is one.
-// size is what the reply holds in memory until it is Sent, 0 when that is little.
-func (b *Broker) reply(out *env.Outbox, id env.ConnID, n uint64, body kmsg.Response, size int64) {
+// reply answers the n-th request of a connection, when there still is one. What
+// the answer holds in memory counts until it is Sent.
+func (b *Broker) reply(out *env.Outbox, id env.ConnID, n uint64, body kmsg.Response) {
 	c := b.conns[id]
 	if c == nil {
 		return
 	}
-	if size > 0 {
+	if size := weigh(body); size > littleBytes {
 		c.unsent = append(c.unsent, unsentReply{n, size})
 		b.unsent += size
 		c.owed += size

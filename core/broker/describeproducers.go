@@ -11,11 +11,17 @@ import (
 
 func (b *Broker) onDescribeProducers(r env.Request, req *kmsg.DescribeProducersRequest, out *env.Outbox) {
 	res := req.ResponseKind().(*kmsg.DescribeProducersResponse)
+	answered := map[listed]bool{} // never ranged over
 	for i := range req.Topics {
 		topic := kmsg.NewDescribeProducersResponseTopic()
 		topic.Topic = req.Topics[i].Topic
 		ref := b.topicOf(topic.Topic, [16]byte{}, false)
 		for _, partition := range req.Topics[i].Partitions {
+			if name := (listed{topic.Topic, partition}); answered[name] {
+				continue // a small request could otherwise ask for any amount of memory
+			} else {
+				answered[name] = true
+			}
 			a := kmsg.NewDescribeProducersResponseTopicPartition()
 			a.Partition = partition
 			slot, ok := b.find(env.LogID{Topic: ref.id, Partition: partition})
@@ -33,7 +39,7 @@ func (b *Broker) onDescribeProducers(r env.Request, req *kmsg.DescribeProducersR
 		}
 		res.Topics = append(res.Topics, topic)
 	}
-	b.reply(out, r.Conn, r.N, res, 0)
+	b.reply(out, r.Conn, r.N, res)
 }
 
 func (b *Broker) activeProducers(slot int32) []kmsg.DescribeProducersResponseTopicPartitionActiveProducer {

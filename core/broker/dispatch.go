@@ -18,6 +18,15 @@ func (b *Broker) onRequest(r env.Request, out *env.Outbox) {
 		b.silence(out, r.Conn, r.N, env.Close) // the driver opens its doors at Ready
 		return
 	}
+	if b.crowded(r.Conn) && waitsForRoom(r.Body) {
+		b.crowd = append(b.crowd, b.asOp(opRequest, r))
+		return
+	}
+	b.dispatch(r, out)
+}
+
+// dispatch sends a request that there is room for to its family.
+func (b *Broker) dispatch(r env.Request, out *env.Outbox) {
 	switch req := r.Body.(type) {
 	case *kmsg.ProduceRequest:
 		b.onProduce(r, req, out)
@@ -28,7 +37,7 @@ func (b *Broker) onRequest(r env.Request, out *env.Outbox) {
 	case *kmsg.MetadataRequest:
 		b.onMetadata(r, req, out)
 	case *kmsg.ApiVersionsRequest:
-		b.reply(out, r.Conn, r.N, apiVersions(r, req), 0)
+		b.reply(out, r.Conn, r.N, apiVersions(r, req))
 	case *kmsg.InitProducerIDRequest:
 		b.onInitProducerID(r, req, out)
 	case *kmsg.OffsetForLeaderEpochRequest:

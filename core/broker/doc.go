@@ -34,7 +34,7 @@
 //	onMetadata(r, req, out): replies with b.metadataResponse(req, listener), or, when
 //	    topics are to be created first, queues b.asOp(opCreate, r)
 //	onDescribeCluster, onDescribeTopicPartitions, onDescribeConfigs,
-//	onListConfigResources, onDescribeLogDirs (r env.Request, req, out): b.reply(out, r.Conn, r.N, res, 0)
+//	onListConfigResources, onDescribeLogDirs (r env.Request, req, out): b.reply(out, r.Conn, r.N, res)
 //
 // b.image is the committed metadata, b.layers() the settings' layers, b.cfg this node.
 package broker

@@ -34,7 +34,7 @@ func (b *Broker) onOffsetForLeaderEpoch(r env.Request, req *kmsg.OffsetForLeader
 		}
 		res.Topics = append(res.Topics, topic)
 	}
-	b.reply(out, r.Conn, r.N, res, 0)
+	b.reply(out, r.Conn, r.N, res)
 }
 
 // epochEnd is the end of the largest epoch up to the one asked; -1, -1 when there is none.

@@ -25,14 +25,15 @@ type fetch struct {
 	minBytes int64
 	maxBytes int64
 	session  int32 // 0: none
+	turn     int   // the session's, when this request came
 	replica  int32 // the broker that asks; negative: a consumer
 	stable   bool  // read_committed
 	full     bool  // the answer names every partition, changed or not
 	parts    []fetchPart
 	polling  bool // its ticket stands at every partition
+	ripe     bool // there was enough to read, or no time left
 	gathered bool // reading has begun; nothing but its reads is waited for
 	loading  int  // reads that are under way
-	size     int64
 }
 
 // fetchPart is one partition of a Fetch.
@@ -59,13 +60,13 @@ func (b *Broker) onFetch(r env.Request, req *kmsg.FetchRequest, out *env.Outbox)
 	if f.replica, f.stable = req.ReplicaID, req.IsolationLevel == 1; req.Version >= 15 {
 		f.replica = req.ReplicaState.ID
 	}
-	if code := b.openSession(r.Conn, req, f); code != env.NoError {
+	if code := b.openSession(req, f); code != env.NoError {
 		res := req.ResponseKind().(*kmsg.FetchResponse)
 		res.ErrorCode = code
-		b.reply(out, r.Conn, r.N, res, 0)
+		b.reply(out, r.Conn, r.N, res)
 		return
 	}
-	t := b.pending.park(pending{conn: r.Conn, n: r.N, deadline: b.deadline(req.MaxWaitMillis), fetch: f})
+	t := b.park(pending{conn: r.Conn, n: r.N, deadline: b.deadline(req.MaxWaitMillis), fetch: f})
 	for i := range f.parts {
 		b.checkFetch(f, &f.parts[i])
 	}
@@ -128,14 +129,14 @@ func (b *Broker) fetchSettled(t replica.Ticket, q *pending, out *env.Outbox) {
 	}
 	if !f.gathered {
 		late := b.now.Mono >= q.deadline
-		if !late && !b.enough(f) {
+		if f.ripe = f.ripe || late || b.enough(f); !f.ripe {
 			b.poll(t, f)
 			b.alarm(t, q)
 			return
 		}
 		room := b.replyRoom(q.conn)
 		if room <= 0 && !late {
-			b.starved = append(b.starved, t)
+			b.starve(t, q)
 			b.alarm(t, q)
 			return
 		}
@@ -240,9 +241,11 @@ func (b *Broker) planned(t replica.Ticket, q *pending, i int, slot int32, plan l
 	switch plan.State {
 	case log.Ready:
 		part.data = plan.Data
-		f.size += int64(len(plan.Data))
 		return int64(len(plan.Data))
 	case log.Load:
+		if f.loading > 0 && b.reading+int64(plan.MaxBytes) > b.lim.Reads {
+			return 0 // a load asks for more than the part may bring: this one is for the next fetch
+		}
 		f.loading++
 		b.startRead(read{slot: slot, ticket: t, part: i, conn: q.conn, plan: plan}, out)
 		return max(int64(part.limit), 1)
@@ -279,10 +282,11 @@ func (b *Broker) answerFetch(q *pending, out *env.Outbox) {
 	res := kmsg.NewPtrFetchResponse()
 	res.SetVersion(f.version)
 	res.SessionID = f.session
+	session := b.sessions.finder(f)
 	for i := range f.parts {
 		part := &f.parts[i]
 		answer := b.answerPart(f, part)
-		if !b.worthTelling(f, part, &answer) {
+		if !session.part(part).worthTelling(f, &answer) {
 			continue
 		}
 		n := len(res.Topics)
@@ -294,8 +298,10 @@ func (b *Broker) answerFetch(q *pending, out *env.Outbox) {
 		}
 		res.Topics[n-1].Partitions = append(res.Topics[n-1].Partitions, answer)
 	}
-	b.rotate(f)
-	b.reply(out, q.conn, q.n, res, f.size)
+	if session.q != nil {
+		session.q.rotate()
+	}
+	b.reply(out, q.conn, q.n, res)
 }
 
 // answerPart is the answer for one partition, with its numbers as they are now.
@@ -340,10 +346,22 @@ func (b *Broker) endFetch(t replica.Ticket, q *pending) {
 	b.end(t)
 }
 
-// feed looks again at the fetches that waited for room.
+// starve has a request looked at again when there is room.
+func (b *Broker) starve(t replica.Ticket, q *pending) {
+	if !q.starved {
+		q.starved = true
+		b.starved = append(b.starved, t)
+	}
+}
+
+// feed looks again at the requests that waited for room.
 func (b *Broker) feed() {
 	for _, t := range b.starved {
-		b.touch(t)
+		if q := b.pending.get(t); q != nil {
+			q.starved = false
+			b.touch(t)
+		}
 	}
 	b.starved = b.starved[:0]
+	b.fed = len(b.crowd) > 0
 }

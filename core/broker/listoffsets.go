@@ -27,11 +27,13 @@ const (
 	earliestPending = -6
 )
 
-// list is a parked ListOffsets.
+// list is a parked ListOffsets. Its partitions are searched one after the other,
+// so that a request holds one read or job at a time, however many it names.
 type list struct {
-	res     *kmsg.ListOffsetsResponse
-	parts   []listPart
-	missing int
+	res   *kmsg.ListOffsetsResponse
+	parts []listPart
+	next  int  // the partition that is searched, or will be when there is room
+	busy  bool // its read or job is under way
 }
 
 // listPart is a partition that is asked for a time.
@@ -44,7 +46,7 @@ type listPart struct {
 
 func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out *env.Outbox) {
 	l := &list{res: req.ResponseKind().(*kmsg.ListOffsetsResponse)}
-	t := b.pending.park(pending{conn: r.Conn, n: r.N, deadline: b.now.Mono + env.Minute, list: l})
+	t := b.park(pending{conn: r.Conn, n: r.N, deadline: b.now.Mono + env.Minute, list: l})
 	named := timesNamed(req)
 	answered := map[listed]bool{} // never ranged over
 	for i := range req.Topics {
@@ -82,12 +84,8 @@ func (b *Broker) onListOffsets(r env.Request, req *kmsg.ListOffsetsRequest, out 
 			if a.ErrorCode == env.NoError && in.Timestamp >= 0 {
 				q := log.TimeQuery{Time: in.Timestamp, Limit: b.parts[slot].rep.ReadLimit()}
 				l.parts = append(l.parts, listPart{id: id, topic: i, index: len(l.res.Topics[i].Partitions) - 1, query: q})
-				l.missing++
 			}
 		}
-	}
-	for n := range l.parts {
-		b.search(t, n, out)
 	}
 	b.touch(t)
 }
@@ -150,10 +148,14 @@ func (b *Broker) searched(t replica.Ticket, n int, slot int32, plan log.Plan, ou
 	query := &q.list.parts[n].query
 	switch plan.State {
 	case log.Load:
+		q.list.busy = true
 		b.startRead(read{slot: slot, ticket: t, part: n, conn: q.conn, plan: plan}, out)
 	case log.Ready:
+		q.list.busy = true
 		q.list.parts[n].batchEnd = record.Batch(plan.Data).End()
-		b.startJob(out, env.FindTime, plan.Data, [2]int64{query.Time, query.From}, job{list: t, part: n})
+		held := int64(cap(plan.Data)) // what it was read with stays until the job is done
+		b.reading += held
+		b.startJob(out, env.FindTime, plan.Data, [2]int64{query.Time, query.From}, job{list: t, part: n, held: held})
 	case log.Empty:
 		b.found(q.list, n, -1, -1, env.NoError)
 	case log.Damaged:
@@ -167,6 +169,7 @@ func (b *Broker) searched(t replica.Ticket, n int, slot int32, plan log.Plan, ou
 func (b *Broker) listLoaded(r *read, data []byte, damaged bool, out *env.Outbox) {
 	q := b.pending.get(r.ticket)
 	part := &q.list.parts[r.part]
+	q.list.busy = false
 	if p := &b.parts[r.slot]; !p.live || p.id != part.id {
 		b.found(q.list, r.part, -1, -1, env.UnknownTopicOrPartition)
 	} else {
@@ -176,18 +179,18 @@ func (b *Broker) listLoaded(r *read, data []byte, damaged bool, out *env.Outbox)
 }
 
 // listFound takes a job's result: the record's offset and timestamp.
-func (b *Broker) listFound(t replica.Ticket, n int, data []byte, out *env.Outbox) {
+func (b *Broker) listFound(t replica.Ticket, n int, data []byte) {
 	q := b.pending.get(t)
 	if q == nil {
 		return
 	}
+	q.list.busy = false
 	if len(data) == 16 {
 		b.found(q.list, n, int64(binary.BigEndian.Uint64(data)), int64(binary.BigEndian.Uint64(data[8:])), env.NoError)
 	} else {
 		// The batch's largest timestamp promised a record that is before the start.
 		part := &q.list.parts[n]
 		part.query.From = part.batchEnd
-		b.search(t, n, out)
 	}
 	b.touch(t)
 }
@@ -200,14 +203,21 @@ func (b *Broker) found(l *list, n int, offset, ms int64, code int16) {
 	if slot, ok := b.find(part.id); ok && offset >= 0 {
 		a.LeaderEpoch = b.parts[slot].rep.Log.EpochAt(offset)
 	}
-	l.missing--
+	l.next++
 }
 
 func (b *Broker) listSettled(t replica.Ticket, q *pending, out *env.Outbox) {
-	_, live := b.conns[q.conn]
-	if q.list.missing > 0 && live {
-		return // reads and jobs always come back
+	l := q.list
+	for b.conns[q.conn] != nil && l.next < len(l.parts) {
+		if l.busy {
+			return // reads and jobs always come back
+		}
+		if b.reading > 0 && b.reading >= b.lim.Reads {
+			b.starve(t, q)
+			return
+		}
+		b.search(t, l.next, out)
 	}
-	b.reply(out, q.conn, q.n, q.list.res, 0)
+	b.reply(out, q.conn, q.n, q.list.res)
 	b.end(t)
 }

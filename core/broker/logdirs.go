@@ -18,7 +18,6 @@ func (b *Broker) onDescribeLogDirs(r env.Request, req *kmsg.DescribeLogDirsReque
 		dir.TotalBytes, dir.UsableBytes = b.cfg.Disk, max(b.space, -1)
 	}
 	asked := askedLogs(req)
-	size := int64(0)
 	for _, t := range b.image.Topics {
 		wanted, listed := asked[t.Name]
 		if req.Topics != nil && !listed {
@@ -33,11 +32,10 @@ func (b *Broker) onDescribeLogDirs(r env.Request, req *kmsg.DescribeLogDirsReque
 		}
 		if len(d.Partitions) > 0 {
 			dir.Topics = append(dir.Topics, d)
-			size += topicBytes + int64(len(d.Partitions))*partitionBytes
 		}
 	}
 	res.Dirs = append(res.Dirs, dir)
-	b.reply(out, r.Conn, r.N, res, size)
+	b.reply(out, r.Conn, r.N, res)
 }
 
 // askedLogs are the partitions that a request names, by topic.

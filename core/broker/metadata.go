@@ -21,19 +21,8 @@ func (b *Broker) onMetadata(r env.Request, req *kmsg.MetadataRequest, out *env.O
 		b.admin.queue = append(b.admin.queue, b.asOp(opCreate, r))
 		return
 	}
-	res := b.metadataResponse(req, b.conns[r.Conn].listener)
-	size := int64(0)
-	for i := range res.Topics {
-		size += topicBytes + int64(len(res.Topics[i].Partitions))*partitionBytes
-	}
-	b.reply(out, r.Conn, r.N, res, size)
+	b.reply(out, r.Conn, r.N, b.metadataResponse(req, b.conns[r.Conn].listener))
 }
-
-// What a topic and a partition of a response hold in memory, about.
-const (
-	topicBytes     = 96
-	partitionBytes = 112
-)
 
 // decideAutoCreate creates the topics that a Metadata request names and that are
 // still not there. One that can not be created is answered as unknown.
@@ -103,12 +92,16 @@ func describeMetadata(m *metadata.Image, cfg *env.Config, listener string, req *
 	seen := map[kmsgTopic]bool{}
 	for i := range req.Topics {
 		name, null := nullable(req.Topics[i].Topic)
-		key := kmsgTopic{name, null, req.Topics[i].TopicID}
+		asked := kmsgTopic{name, null, req.Topics[i].TopicID}
+		key := asked
+		if key.id != [16]byte{} {
+			key.name, key.null = "", true // one topic asked by many names beside its id would be any amount of memory
+		}
 		if seen[key] {
 			continue
 		}
 		seen[key] = true
-		res.Topics = append(res.Topics, askedTopic(m, key, req))
+		res.Topics = append(res.Topics, askedTopic(m, asked, req))
 	}
 	return res
 }

@@ -14,6 +14,11 @@ type pending struct {
 	deadline env.Time // Mono; 0: none
 	alarmed  bool     // its deadline stands in b.timers
 	touched  bool     // it stands in b.touched and is looked at before the Step ends
+	starved  bool     // it stands in b.starved and is looked at when there is room
+
+	// The connection's other requests, as slot+1; 0: none. So a connection that
+	// ends costs what it asked, and not a walk over everybody's requests.
+	before, behind int32
 
 	produce *produce
 	fetch   *fetch
@@ -53,9 +58,31 @@ func (s *slab) get(t replica.Ticket) *pending {
 	return &s.slots[slot]
 }
 
+// park keeps a request of a connection until it is settled.
+func (b *Broker) park(p pending) replica.Ticket {
+	c := b.conns[p.conn]
+	p.behind = c.parked
+	t := b.pending.park(p)
+	slot := int32(t >> 32)
+	if c.parked != 0 {
+		b.pending.slots[c.parked-1].before = slot + 1
+	}
+	c.parked = slot + 1
+	return t
+}
+
 // end forgets a parked request.
 func (b *Broker) end(t replica.Ticket) {
-	if p := b.pending.get(t); p.alarmed {
+	p := b.pending.get(t)
+	if p.before != 0 {
+		b.pending.slots[p.before-1].behind = p.behind
+	} else if c := b.conns[p.conn]; c != nil {
+		c.parked = p.behind
+	}
+	if p.behind != 0 {
+		b.pending.slots[p.behind-1].before = p.before
+	}
+	if p.alarmed {
 		b.timers.Cancelled()
 		if b.timers.Crowded() {
 			b.timers.Sweep(func(t replica.Ticket) bool { return b.pending.get(t) != nil })

@@ -56,7 +56,7 @@ func (b *Broker) deadline(millis int32) env.Time {
 func (b *Broker) produce(r env.Request, req *kmsg.ProduceRequest, deadline env.Time, out *env.Outbox) {
 	p := newProduce(req, r.Size)
 	b.hold(r.Conn, p.held)
-	t := b.pending.park(pending{conn: r.Conn, n: r.N, deadline: deadline, produce: p})
+	t := b.park(pending{conn: r.Conn, n: r.N, deadline: deadline, produce: p})
 	refused := b.refuseProduce(req)
 	batch := 0
 	for i := range req.Topics {
@@ -243,7 +243,7 @@ func (b *Broker) produceSettled(t replica.Ticket, q *pending, out *env.Outbox) {
 	b.release(q.conn, p.held)
 	switch {
 	case p.acks != 0:
-		b.reply(out, q.conn, q.n, p.res, 0)
+		b.reply(out, q.conn, q.n, p.res)
 	case p.failed():
 		b.silence(out, q.conn, q.n, env.Close) // the only way to tell a client that waits for nothing
 	default:

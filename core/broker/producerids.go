@@ -29,7 +29,7 @@ func (b *Broker) onInitProducerID(r env.Request, req *kmsg.InitProducerIDRequest
 	if req.TransactionalID != nil || (req.ProducerID == -1) != (req.ProducerEpoch == -1) {
 		res := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 		res.ErrorCode, res.ProducerID, res.ProducerEpoch = env.InvalidRequest, -1, -1
-		b.reply(out, r.Conn, r.N, res, 0)
+		b.reply(out, r.Conn, r.N, res)
 		return
 	}
 	b.ids.waiting = append(b.ids.waiting, idRequest{r.Conn, r.N, req.Version})
@@ -50,7 +50,7 @@ func (b *Broker) giveIDs(out *env.Outbox) {
 		res.SetVersion(w.version)
 		res.ProducerID, res.ProducerEpoch = q.next, 0
 		q.next++
-		b.reply(out, w.conn, w.n, res, 0)
+		b.reply(out, w.conn, w.n, res)
 	}
 	if len(q.waiting) > 0 && !q.asked {
 		q.asked = true

@@ -43,7 +43,7 @@ func (b *Broker) onDeleteRecords(r env.Request, req *kmsg.DeleteRecordsRequest, 
 		res := &p.res.Topics
 		*res = append(*res, topic)
 	}
-	t := b.pending.park(pending{conn: r.Conn, n: r.N, deadline: b.deadline(req.TimeoutMillis), purge: p})
+	t := b.park(pending{conn: r.Conn, n: r.N, deadline: b.deadline(req.TimeoutMillis), purge: p})
 	b.touch(t)
 }
 
@@ -98,6 +98,6 @@ func (b *Broker) purgeSettled(t replica.Ticket, q *pending, out *env.Outbox) {
 			}
 		}
 	}
-	b.reply(out, q.conn, q.n, p.res, 0)
+	b.reply(out, q.conn, q.n, p.res)
 	b.end(t)
 }

@@ -265,7 +265,8 @@ func (b *Broker) removeLog(slot int32, out *env.Outbox) {
 	for _, t := range p.rep.Drain(nil) {
 		b.touch(t)
 	}
-	p.live, p.queue = false, nil
+	p.live = false
+	b.dropStalled(p)
 	if b.slots[p.id] == slot {
 		delete(b.slots, p.id)
 	}

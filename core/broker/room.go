@@ -84,7 +84,7 @@ func (b *Broker) admitWaiting(out *env.Outbox) bool {
 // room tells whether the budgets have room for a produce.
 func (b *Broker) room(w *waiting) bool {
 	size := int64(w.size)
-	return fits(b.journal.Unwritten(), size, b.lim.Unwritten) &&
+	return fits(b.journal.Unwritten()+b.stalled, size, b.lim.Unwritten) &&
 		fits(b.tails, size, b.lim.Tails) &&
 		(fits(b.journal.Behind(), size, b.lim.Journal) || !b.keeper.cutting)
 }
@@ -92,11 +92,51 @@ func (b *Broker) room(w *waiting) bool {
 // share tells whether the connection's own share has room for it.
 func (b *Broker) share(w *waiting) bool {
 	c := b.conns[w.conn]
-	return c == nil || fits(c.held, int64(w.size), b.lim.Unwritten*int64(b.lim.ConnShare)/100)
+	return c == nil || !b.crowded(w.conn) && fits(c.held, int64(w.size), b.lim.Unwritten*int64(b.lim.ConnShare)/100)
 }
 
 // fits: what exceeds a whole budget is admitted when the budget is empty.
 func fits(used, more, budget int64) bool { return used <= 0 || used+more <= budget }
+
+// crowded tells whether a connection has answers that it has not taken while
+// there is no room for more. One that has taken all its answers is always answered.
+func (b *Broker) crowded(id env.ConnID) bool {
+	c := b.conns[id]
+	return c != nil && c.owed > 0 && b.replyRoom(id) <= 0
+}
+
+// waitsForRoom: a Produce waits in the lobby, where it has a deadline; what is asked
+// to begin with is little.
+func waitsForRoom(body kmsg.Request) bool {
+	switch body.(type) {
+	case *kmsg.ProduceRequest, *kmsg.ApiVersionsRequest, *kmsg.InitProducerIDRequest:
+		return false
+	}
+	return true
+}
+
+// admitCrowd lets in the requests whose connections have taken enough of their
+// answers. There is no deadline: a client that takes none loses its connection.
+// It tells whether one was let in.
+func (b *Broker) admitCrowd(out *env.Outbox) bool {
+	if !b.fed {
+		return false
+	}
+	b.fed = false
+	crowd := b.crowd
+	b.crowd = nil
+	for i := range crowd {
+		op := &crowd[i]
+		switch {
+		case b.conns[op.conn] == nil:
+		case b.crowded(op.conn):
+			b.crowd = append(b.crowd, *op)
+		default:
+			b.dispatch(env.Request{Conn: op.conn, N: op.n, Body: op.request()}, out)
+		}
+	}
+	return len(b.crowd) < len(crowd)
+}
 
 // tailsWanted is how far the tails have to come down for the first produce at the
 // door. A large one waits for less than the half at which the keeper begins by
@@ -120,7 +160,7 @@ func (b *Broker) refuseWaiting(w *waiting, out *env.Outbox) {
 	for i := range p.parts {
 		p.refuse(&p.parts[i], env.RequestTimedOut, "")
 	}
-	b.reply(out, w.conn, w.n, p.res, 0)
+	b.reply(out, w.conn, w.n, p.res)
 }
 
 // hold counts the bytes of an admitted produce at its connection until the reply.

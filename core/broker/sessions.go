@@ -14,10 +14,12 @@ const sessionIdle = 2 * env.Minute
 // sessions are the incremental fetch sessions (KIP-227): the partitions that a
 // client named once, and what it was told of each last.
 type sessions struct {
-	max   int
-	byID  map[int32]*session // never ranged over
-	order []int32            // least recently used first
-	made  uint64
+	max      int // sessions
+	partsMax int // partitions of all of them together
+	parts    int
+	byID     map[int32]*session // never ranged over
+	order    []int32            // least recently used first
+	made     uint64
 }
 
 type session struct {
@@ -26,6 +28,7 @@ type session struct {
 	byIDs bool  // its topics are named by id (v13)
 	used  env.Time
 	parts []sessionPart
+	turn  int // changes when parts change their places
 }
 
 type sessionPart struct {
@@ -35,12 +38,27 @@ type sessionPart struct {
 	brought           bool // the answer under way has records of it
 }
 
-func (s *sessions) init(most int) {
-	s.max, s.byID = most, map[int32]*session{}
+// partName is a partition as a client names it: by the topic's name, or by its id.
+type partName struct {
+	topic     string
+	id        [16]byte
+	partition int32
+}
+
+func (p *fetchPart) name() partName {
+	if p.topic != "" {
+		return partName{topic: p.topic, partition: p.id.Partition} // its id is what the name means now
+	}
+	return partName{id: p.id.Topic, partition: p.id.Partition}
+}
+
+func (s *sessions) init(most, parts int) {
+	s.max, s.partsMax, s.byID = most, parts, map[int32]*session{}
 }
 
 func (s *sessions) drop(id int32) {
-	if s.byID[id] != nil {
+	if q := s.byID[id]; q != nil {
+		s.parts -= len(q.parts)
 		delete(s.byID, id)
 		s.order = slices.DeleteFunc(s.order, func(o int32) bool { return o == id })
 	}
@@ -52,7 +70,7 @@ func (s *sessions) touch(q *session, now env.Time) {
 }
 
 // openSession finds the partitions that a Fetch means, and its session if any.
-func (b *Broker) openSession(id env.ConnID, req *kmsg.FetchRequest, f *fetch) int16 {
+func (b *Broker) openSession(req *kmsg.FetchRequest, f *fetch) int16 {
 	byIDs := req.Version >= 13
 	if req.Version >= 7 && req.SessionEpoch < -1 {
 		return env.InvalidFetchSessionEpoch
@@ -61,9 +79,12 @@ func (b *Broker) openSession(id env.ConnID, req *kmsg.FetchRequest, f *fetch) in
 		if req.Version >= 7 && req.SessionID != 0 {
 			b.sessions.drop(req.SessionID)
 		}
-		f.parts = b.named(nil, req, byIDs)
+		f.parts = b.named(req, byIDs)
 		if req.Version >= 7 && req.SessionEpoch == 0 {
 			f.session = b.newSession(f.parts, byIDs)
+		}
+		for i := range f.parts {
+			f.parts[i].at = i
 		}
 		return env.NoError
 	}
@@ -76,27 +97,32 @@ func (b *Broker) openSession(id env.ConnID, req *kmsg.FetchRequest, f *fetch) in
 	case s.byIDs != byIDs:
 		return env.FetchSessionTopicIDError
 	}
+	before := len(s.parts)
+	s.update(b.named(req, byIDs))
+	s.forget(req, byIDs)
+	b.sessions.parts += len(s.parts) - before
+	if b.sessions.parts > b.sessions.partsMax && len(s.parts) > before {
+		b.sessions.drop(s.id)
+		return env.FetchSessionIDNotFound // the client asks for all again, and gets no session
+	}
 	if s.epoch++; s.epoch < 0 {
 		s.epoch = 1
 	}
 	b.sessions.touch(s, b.now.Mono)
-	s.forget(b, req, byIDs)
-	s.update(b.named(nil, req, byIDs))
-	f.session, f.full = s.id, false
+	f.session, f.turn, f.full = s.id, s.turn, false
 	for i := range s.parts {
 		part := s.parts[i].want
-		if part.code == env.UnknownTopicID { // it may have come since
-			part.code = b.topicOf(part.topic, part.id.Topic, byIDs).code
-		}
-		part.at = i
+		ref := b.topicOf(part.topic, part.id.Topic, byIDs) // it may have come or gone since
+		part.id.Topic, part.code, part.at = ref.id, ref.code, i
 		f.parts = append(f.parts, part)
 	}
 	return env.NoError
 }
 
-// named adds the partitions that a request names, each once: the last time counts.
-func (b *Broker) named(parts []fetchPart, req *kmsg.FetchRequest, byIDs bool) []fetchPart {
-	seen := map[env.LogID]int{} // where each stands in parts; never ranged over
+// named are the partitions that a request names, each once: the last time counts.
+func (b *Broker) named(req *kmsg.FetchRequest, byIDs bool) []fetchPart {
+	var parts []fetchPart
+	seen := map[partName]int{} // where each stands in parts; never ranged over
 	for i := range req.Topics {
 		topic := b.topicOf(req.Topics[i].Topic, req.Topics[i].TopicID, byIDs)
 		for k := range req.Topics[i].Partitions {
@@ -111,21 +137,22 @@ func (b *Broker) named(parts []fetchPart, req *kmsg.FetchRequest, byIDs bool) []
 			if req.Version < 12 {
 				part.lastEpoch = -1
 			}
-			if at, twice := seen[part.id]; twice && part.code == env.NoError {
+			if at, twice := seen[part.name()]; twice {
 				parts[at] = part
 				continue
 			}
-			seen[part.id] = len(parts)
+			seen[part.name()] = len(parts)
 			parts = append(parts, part)
 		}
 	}
 	return parts
 }
 
+// newSession makes a session, when there is room or one that is idle can go; else 0.
 func (b *Broker) newSession(parts []fetchPart, byIDs bool) int32 {
 	s := &b.sessions
-	if len(s.order) >= s.max {
-		if s.max == 0 || b.now.Mono-s.byID[s.order[0]].used < sessionIdle {
+	for len(s.order) >= s.max || s.parts+len(parts) > s.partsMax {
+		if len(s.order) == 0 || b.now.Mono-s.byID[s.order[0]].used < sessionIdle {
 			return 0
 		}
 		s.drop(s.order[0])
@@ -136,18 +163,29 @@ func (b *Broker) newSession(parts []fetchPart, byIDs bool) int32 {
 		q.id = int32(env.Draw(b.cfg.Seed, "session", s.made) >> 33)
 	}
 	q.update(parts)
+	s.parts += len(q.parts)
 	s.byID[q.id] = q
 	s.touch(q, b.now.Mono)
 	return q.id
 }
 
-func (q *session) find(id env.LogID, topic string) int {
-	return slices.IndexFunc(q.parts, func(p sessionPart) bool { return p.want.id == id && p.want.topic == topic })
+// places tells where each partition stands.
+func (q *session) places() map[partName]int {
+	at := make(map[partName]int, len(q.parts)) // never ranged over
+	for i := range q.parts {
+		at[q.parts[i].want.name()] = i
+	}
+	return at
 }
 
+// update takes in what a request names; the partitions are named once each.
 func (q *session) update(parts []fetchPart) {
+	if len(parts) == 0 {
+		return
+	}
+	at := q.places()
 	for i := range parts {
-		if k := q.find(parts[i].id, parts[i].topic); k >= 0 {
+		if k, known := at[parts[i].name()]; known {
 			q.parts[k].want = parts[i]
 		} else {
 			q.parts = append(q.parts, sessionPart{want: parts[i]})
@@ -155,23 +193,29 @@ func (q *session) update(parts []fetchPart) {
 	}
 }
 
-func (q *session) forget(b *Broker, req *kmsg.FetchRequest, byIDs bool) {
-	for i := range req.ForgottenTopics {
-		gone := &req.ForgottenTopics[i]
-		q.parts = slices.DeleteFunc(q.parts, func(p sessionPart) bool {
-			same := p.want.topic == gone.Topic
-			if byIDs {
-				same = p.want.id.Topic == gone.TopicID
-			}
-			return same && slices.Contains(gone.Partitions, p.want.id.Partition)
-		})
+// forget drops what a request forgets, be it named by the same request.
+func (q *session) forget(req *kmsg.FetchRequest, byIDs bool) {
+	if len(req.ForgottenTopics) == 0 {
+		return
 	}
+	gone := map[partName]bool{} // never ranged over
+	for i := range req.ForgottenTopics {
+		t := &req.ForgottenTopics[i]
+		for _, partition := range t.Partitions {
+			if byIDs {
+				gone[partName{id: t.TopicID, partition: partition}] = true
+			} else {
+				gone[partName{topic: t.Topic, partition: partition}] = true
+			}
+		}
+	}
+	q.parts = slices.DeleteFunc(q.parts, func(p sessionPart) bool { return gone[p.want.name()] })
+	q.turn++
 }
 
 // worthTelling tells whether an answer names a partition, and notes what the
-// client is told of it.
-func (b *Broker) worthTelling(f *fetch, part *fetchPart, a *kmsg.FetchResponseTopicPartition) bool {
-	p := b.sessions.part(f, part)
+// client is told of it in its place in the session; nil: it has none.
+func (p *sessionPart) worthTelling(f *fetch, a *kmsg.FetchResponseTopicPartition) bool {
 	if p == nil {
 		return true
 	}
@@ -181,38 +225,52 @@ func (b *Broker) worthTelling(f *fetch, part *fetchPart, a *kmsg.FetchResponseTo
 	return f.full || changed || p.brought || a.ErrorCode != env.NoError || a.DivergingEpoch.EndOffset >= 0
 }
 
-// part is a partition's place in the session of a fetch; nil: there is none any more.
-func (s *sessions) part(f *fetch, part *fetchPart) *sessionPart {
-	q := s.byID[f.session]
-	if q == nil {
+// finder finds the partitions of a fetch in its session, which may have changed
+// since the fetch came: a client can have several on the way.
+type finder struct {
+	q     *session
+	moved map[partName]int // where they stand now; nil: where they stood
+}
+
+func (s *sessions) finder(f *fetch) finder {
+	g := finder{q: s.byID[f.session]}
+	if g.q != nil && g.q.turn != f.turn {
+		g.moved = g.q.places()
+	}
+	return g
+}
+
+// part is a partition's place in the session; nil: there is none any more.
+func (g *finder) part(part *fetchPart) *sessionPart {
+	if g.q == nil {
 		return nil
 	}
-	k := part.at
-	if k >= len(q.parts) || q.parts[k].want.id != part.id || q.parts[k].want.topic != part.topic {
-		if k = q.find(part.id, part.topic); k < 0 {
-			return nil
-		}
+	if g.moved == nil {
+		return &g.q.parts[part.at]
 	}
-	return &q.parts[k]
+	if k, ok := g.moved[part.name()]; ok {
+		return &g.q.parts[k]
+	}
+	return nil
 }
 
 // rotate puts the partitions that brought records behind the others, so that
 // full answers do not starve the last ones.
-func (b *Broker) rotate(f *fetch) {
-	q := b.sessions.byID[f.session]
-	if q == nil {
+func (q *session) rotate() {
+	first := slices.IndexFunc(q.parts, func(p sessionPart) bool { return p.brought })
+	if first < 0 {
 		return
 	}
-	slices.SortStableFunc(q.parts, func(x, y sessionPart) int {
-		switch {
-		case x.brought == y.brought:
-			return 0
-		case y.brought:
-			return -1
+	var brought []sessionPart
+	kept := q.parts[:first]
+	for _, p := range q.parts[first:] {
+		if !p.brought {
+			kept = append(kept, p)
+			continue
 		}
-		return 1
-	})
-	for i := range q.parts {
-		q.parts[i].brought = false
+		p.brought = false
+		brought = append(brought, p)
 	}
+	q.parts = append(kept, brought...)
+	q.turn++
 }

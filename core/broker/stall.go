@@ -20,6 +20,7 @@ type job struct {
 	slot int32          // of the partition whose append waits, or
 	list replica.Ticket // the ListOffsets that waits
 	part int
+	held int64 // bytes read that it looks into, counted as being read
 }
 
 // stall queues an append that can not be made now. False: it can.
@@ -34,6 +35,7 @@ func (b *Broker) stall(t replica.Ticket, part int, slot int32, batch batchIn, ou
 		s.job = b.startJob(out, env.Recompress, batch.data, [2]int64{int64(p.set.Codec), int64(p.set.Level)}, job{slot: slot})
 	}
 	p.queue = append(p.queue, s)
+	b.stalled += int64(len(s.batch.data))
 	return true
 }
 
@@ -52,14 +54,17 @@ func (b *Broker) onDone(e env.Done, out *env.Outbox) {
 	}
 	delete(b.jobs, e.Job)
 	if j.list != 0 {
-		b.listFound(j.list, j.part, e.Data, out)
+		b.reading -= j.held
+		b.feed()
+		b.listFound(j.list, j.part, e.Data)
 		return
 	}
 	p := &b.parts[j.slot]
 	for i := range p.queue {
 		if s := &p.queue[i]; s.job == e.Job {
-			s.job = 0
+			b.stalled -= int64(len(s.batch.data))
 			s.recompressed(e.Data)
+			b.stalled += int64(len(s.batch.data))
 			break
 		}
 	}
@@ -77,6 +82,15 @@ func (s *stalledAppend) recompressed(data []byte) {
 	s.batch.info.Codec = s.batch.data.Codec()
 }
 
+// dropStalled forgets the appends of a partition that goes away.
+func (b *Broker) dropStalled(p *partition) {
+	for i := range p.queue {
+		b.stalled -= int64(len(p.queue[i].batch.data))
+		b.touch(p.queue[i].ticket)
+	}
+	p.queue = nil
+}
+
 // unstall makes the appends at the head of a partition's queue that are ready.
 func (b *Broker) unstall(slot int32, out *env.Outbox) {
 	for len(b.parts[slot].queue) > 0 && b.parts[slot].queue[0].job == 0 {
@@ -86,6 +100,7 @@ func (b *Broker) unstall(slot int32, out *env.Outbox) {
 		if len(p.queue) == 0 {
 			p.queue = nil
 		}
+		b.stalled -= int64(len(s.batch.data))
 		q := b.pending.get(s.ticket)
 		if q == nil || q.produce == nil {
 			continue // its client is gone or was told that time ran out

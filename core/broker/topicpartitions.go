@@ -18,7 +18,7 @@ import (
 const pageMax = 2000
 
 func (b *Broker) onDescribeTopicPartitions(r env.Request, req *kmsg.DescribeTopicPartitionsRequest, out *env.Outbox) {
-	b.reply(out, r.Conn, r.N, describeTopicPartitions(b.image, req), 0)
+	b.reply(out, r.Conn, r.N, describeTopicPartitions(b.image, req))
 }
 
 func describeTopicPartitions(m *metadata.Image, req *kmsg.DescribeTopicPartitionsRequest) *kmsg.DescribeTopicPartitionsResponse {

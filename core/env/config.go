@@ -36,7 +36,7 @@ type Property struct {
 
 // Limits bounds what a broker holds and how it works. Sizes are bytes.
 type Limits struct {
-	Unwritten   int64 // appended and not Written
+	Unwritten   int64 // appended and not Written, or about to be appended when a Job is done
 	Tails       int64 // records in memory that their segment does not have yet
 	Journal     int64 // journal behind the cut
 	Reads       int64 // asked by Reads and not Loaded
@@ -54,7 +54,10 @@ type Limits struct {
 	EpochMax    int16 // the largest producer epoch (Kafka: 32767)
 	FetchMax    int32 // fetch.max.bytes
 	Sessions    int32 // incremental fetch sessions kept
-	ProducerIDs int64 // producer ids in one block (Kafka: 1000)
+	// SessionParts bounds the partitions of all fetch sessions together: each
+	// costs some 200 bytes for as long as its session lives.
+	SessionParts int32
+	ProducerIDs  int64 // producer ids in one block (Kafka: 1000)
 }
 
 // DefaultLimits are the limits of a production broker.
@@ -64,6 +67,6 @@ func DefaultLimits() Limits {
 		Unwritten: 64 * mib, Tails: 64 * mib, Journal: 1024 * mib, Reads: 64 * mib, Replies: 64 * mib,
 		Reserve: 256 * mib, IndexCache: 32 * mib, ConnShare: 50,
 		StoreBytes: mib, StoreAge: 5 * Second, IndexEvery: 64 << 10, CheckEvery: 64 * mib, ReplayBytes: 4 * mib,
-		CarryMax: 16 << 10, Producers: 5, EpochMax: 32767, FetchMax: 55 * mib, Sessions: 1000, ProducerIDs: 1000,
+		CarryMax: 16 << 10, Producers: 5, EpochMax: 32767, FetchMax: 55 * mib, Sessions: 1000, SessionParts: 200_000, ProducerIDs: 1000,
 	}
 }
