@@ -25,7 +25,7 @@ type root struct {
 }
 
 func sample() *root {
-	return &root{name: "a", ok: true, list: []inner{{n: -1}, {n: 1 << 60, bytes: []byte{1}}}, empty: []byte{}, array: [3]uint16{1, 2, 65535},
+	return &root{name: "a", ok: true, list: []inner{{n: -1}, {n: 1 << 60, bytes: []byte{1}}}, empty: []byte{}, none: nil, array: [3]uint16{1, 2, 65535},
 		ptr:   &inner{m: map[[2]int32]*inner{{1, 2}: {n: 3}, {-1, 5}: {n: 4}}},
 		table: map[string][]int8{"x": {1, -1}, "": nil, "y": {}}}
 }
@@ -71,7 +71,7 @@ func TestRefusedTypesAreNamedWithTheirPlace(t *testing.T) {
 		key  map[*int]bool
 		e    error
 	}
-	found := Refused(reflect.TypeOf(bad{}))
+	found := Refused(reflect.TypeOf(bad{ok: 1, deep: nil, key: nil, e: nil}))
 	require.Len(t, found, 3)
 	require.Empty(t, Refused(reflect.TypeOf(root{})))
 }
