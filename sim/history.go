@@ -144,6 +144,9 @@ func (c *chronicle) judge() {
 		var b strings.Builder
 		v.Report(&b)
 		what := notLinear
+		if v.Judgement() == linearizability.Undecided {
+			what = undecided
+		}
 		if v.Has(linearizability.LostWrite) || v.Has(linearizability.Unseen) {
 			what = lost
 		}

@@ -69,6 +69,41 @@ var Witnesses = map[string]func(*Plan){
 			p.Faults = append(p.Faults, Fault{At: env.Time(i+1) * 5 * env.Second, Kind: ProcessCrash})
 		}
 	},
+	// After a restart the files are trimmed slowly, and consumers do not wait.
+	"slow-trims": func(p *Plan) {
+		p.Limits.StoreBytes, p.Limits.CheckEvery, p.Limits.Journal = 2<<10, 1<<10, 32<<10
+		for i := range p.Consumers {
+			p.Consumers[i].Rewinds = 700
+		}
+		for i := range 8 {
+			at := env.Time(i+1) * 3 * env.Second
+			p.Faults = append(p.Faults, Fault{At: at, Kind: ProcessCrash})
+		}
+		p.Disk.StoreSync = Span{300 * env.Millisecond, 2 * env.Second}
+	},
+	// Small tails are carried to the head of a small journal, and restarts find
+	// some of their records at the old place and at the new one.
+	"carries": func(p *Plan) {
+		p.Limits.Journal, p.Limits.CarryMax, p.Limits.StoreBytes, p.Limits.StoreAge = 24<<10, 8<<10, 16<<10, env.Minute
+		for i := range p.Producers {
+			p.Producers[i].Every = 100 * env.Millisecond
+		}
+		p.Topics[0].Partitions = 4
+		for i := range 12 {
+			p.Faults = append(p.Faults, Fault{At: env.Time(i+1)*2*env.Second + 100*env.Millisecond, Kind: ProcessCrash})
+		}
+		p.Replays = 20
+	},
+	// Retention gives files up, and crashes come before they are gone.
+	"expiry": func(p *Plan) {
+		for i := range p.Topics {
+			p.Topics[i].Configs = append(p.Topics[i].Configs, env.Property{Name: "retention.ms", Value: "2000"}, env.Property{Name: "segment.ms", Value: "500"})
+		}
+		p.Limits.StoreBytes = 512
+		for i := range 12 {
+			p.Faults = append(p.Faults, Fault{At: env.Time(i+1) * 2 * env.Second, Kind: PowerLoss})
+		}
+	},
 	// Stores take their time.
 	"slow-stores": func(p *Plan) {
 		p.Disk.Store = Span{500 * env.Millisecond, 3 * env.Second}

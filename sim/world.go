@@ -74,6 +74,7 @@ const (
 	inconsistent broken = "O2"
 	notOnce      broken = "O4"
 	notLinear    broken = "O9"
+	undecided    broken = "unknown"
 	notReplay    broken = "O6"
 	malformed    broken = "O7"
 	notPlain     broken = "law 7"

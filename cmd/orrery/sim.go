@@ -162,7 +162,7 @@ func (f *simFlags) failed(out io.Writer, r *sim.Result) error {
 	fmt.Fprintf(out, "BROKEN %s: seed %d, step %d, %d.%03d simulated seconds\n%s\nreplay: orrery sim --seed %d --profile %s --trace\n",
 		r.Failure.Broken, r.Seed, r.Failure.Step, r.Failure.At/1e9, r.Failure.At/1e6%1000, r.Failure.Text, r.Seed, f.profile)
 	fmt.Fprintf(out, "seed %d profile %s: %s broken, hash %016x\n", r.Seed, f.profile, r.Failure.Broken, r.Hash)
-	if r.Failure.Broken == "O8" {
+	if r.Failure.Broken == "O8" || r.Failure.Broken == "unknown" {
 		return &exitError{code: exitStuck}
 	}
 	return &exitError{code: exitBroken}
