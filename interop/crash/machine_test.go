@@ -41,14 +41,17 @@ func newMachine(t *testing.T, rng *rand.Rand, binary string, set ...string) *mac
 	m := &machine{t: t, disk: powerfs.New(), mnt: t.TempDir()}
 	m.o = process.Options{Binary: binary, Dir: filepath.Join(m.mnt, "data"), Listen: addr, Set: set}
 	require.NoError(t, m.disk.Mount(m.mnt))
-	t.Cleanup(func() {
-		m.disk.Heal() // a process that waits for the disk can not die
-		if m.node != nil {
-			m.node.Kill()
-		}
-		require.NoError(t, m.disk.Unmount())
-	})
+	t.Cleanup(m.end)
 	return m
+}
+
+// end takes the machine away.
+func (m *machine) end() {
+	m.disk.Heal() // a process that waits for the disk can not die
+	if m.node != nil {
+		m.node.Kill()
+	}
+	require.NoError(m.t, m.disk.Unmount())
 }
 
 func (m *machine) start() {
@@ -66,17 +69,24 @@ func (m *machine) tryStart() error {
 	return err
 }
 
-// cutWhileStarting starts a node and takes the power away at its n-th request that
-// would change the disk, or when it is ready and asks for nothing more.
-func (m *machine) cutWhileStarting(seed uint64, n int) powerfs.Survival {
+// launch runs a node and does not wait until it is ready.
+func (m *machine) launch() *exec.Cmd {
 	m.t.Helper()
-	at := m.disk.Hang(powerfs.OpAny, "", n)
 	args := []string{"serve", "--set", "listeners=PLAINTEXT://" + m.o.Listen, "--set", "log.dirs=" + m.o.Dir, "--set", "node.id=1"}
 	for _, s := range m.o.Set {
 		args = append(args, "--set", s)
 	}
 	node := exec.Command(m.o.Binary, args...)
 	require.NoError(m.t, node.Start())
+	return node
+}
+
+// cutWhileStarting starts a node and takes the power away at its n-th request that
+// would change the disk, or when it is ready and asks for nothing more.
+func (m *machine) cutWhileStarting(seed uint64, n int) powerfs.Survival {
+	m.t.Helper()
+	at := m.disk.Hang(powerfs.OpAny, "", n)
+	node := m.launch()
 	select {
 	case <-at.Met():
 	case <-time.After(5 * time.Second):
@@ -100,13 +110,6 @@ func (m *machine) cut(seed uint64, atCut func()) powerfs.Survival {
 	s, err := m.disk.PowerOn(seed)
 	require.NoError(m.t, err)
 	return s
-}
-
-// kill ends the process alone: what it has written is still there.
-func (m *machine) kill() {
-	m.t.Helper()
-	m.node.Kill()
-	require.NoError(m.t, m.disk.Remount())
 }
 
 // exitCode waits until the node has ended by itself.
@@ -154,6 +157,7 @@ func (m *machine) check(l *load) error {
 func (m *machine) client(opts ...kgo.Opt) *kgo.Client {
 	m.t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(m.o.Listen), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }), kgo.MetadataMinAge(20 * time.Millisecond)}, opts...)...)
 	require.NoError(m.t, err)
 	m.t.Cleanup(c.Close)

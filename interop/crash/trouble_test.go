@@ -322,30 +322,27 @@ func TestTheFirstAcknowledgementInANewDirectorySurvives(t *testing.T) {
 	rounds := max(*powerRounds*2, 10)
 	lost := powerfs.Survival{}
 	for range rounds {
-		func() {
-			m := newMachine(t, rng, process.Binary(t), append([]string{"orrery.store.bytes=1", "orrery.store.ms=1"}, small[2:]...)...)
-			m.start()
-			topic := fmt.Sprintf("first-%d", rng.IntN(1000))
-			m.topic(topic, 2)
-			p := m.probe()
-			cluster := m.cluster(p)
-			records := 1 + rng.IntN(3)
-			for i := range records {
-				_, code, err := p.produce(topic, 1, uint64(i+1), 100, -1, soon, soon)
-				require.NoError(t, err)
-				require.Zero(t, code)
-			}
-			s := m.cut(rng.Uint64(), func() {})
-			lost.Add(s)
-			m.start()
-			require.NotContains(t, m.node.Stderr(), "damaged")
-			require.Equal(t, cluster, m.cluster(p), "the cluster's id is another after a loss of power")
-			rs, refused := p.readBack(topic, 1, -1)
-			require.Empty(t, refused)
-			require.Len(t, rs, records, "%v\n%v\n%s", s, m.disk.Files(), m.node.Stderr())
-			require.NoError(t, m.node.Stop(20*time.Second))
-			m.node = nil
-		}()
+		m := newMachine(t, rng, process.Binary(t), append([]string{"orrery.store.bytes=1", "orrery.store.ms=1"}, small[2:]...)...)
+		m.start()
+		topic := fmt.Sprintf("first-%d", rng.IntN(1000))
+		m.topic(topic, 2)
+		p := m.probe()
+		cluster := m.cluster(p)
+		records := 1 + rng.IntN(3)
+		for i := range records {
+			_, code, err := p.produce(topic, 1, uint64(i+1), 100, -1, soon, soon)
+			require.NoError(t, err)
+			require.Zero(t, code)
+		}
+		s := m.cut(rng.Uint64(), func() {})
+		lost.Add(s)
+		m.start()
+		require.NotContains(t, m.node.Stderr(), "damaged")
+		require.Equal(t, cluster, m.cluster(p), "the cluster's id is another after a loss of power")
+		rs, refused := p.readBack(topic, 1, -1)
+		require.Empty(t, refused)
+		require.Len(t, rs, records, "%v\n%v\n%s", s, m.disk.Files(), m.node.Stderr())
+		m.end()
 	}
 	fmt.Printf("power: the first records in %d new directories survived; of what was not synced: %v\n", rounds, lost)
 }
