@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/orrery-log/orrery/core/door"
 	"github.com/orrery-log/orrery/core/env"
 )
 
@@ -73,7 +74,7 @@ func (a *admin) act() {
 		a.metadata()
 		return
 	}
-	switch a.draw.below(6) {
+	switch a.draw.below(7) {
 	case 0:
 		if len(a.plan.Churn) > 0 {
 			a.churn(a.plan.Churn[a.draw.below(int64(len(a.plan.Churn)))])
@@ -88,6 +89,8 @@ func (a *admin) act() {
 		a.alterConfigs()
 	case 4:
 		a.describeProducers()
+	case 5:
+		a.look()
 	default:
 		a.epochEnd()
 	}
@@ -391,6 +394,33 @@ func (a *admin) describeProducers() {
 			a.w.crowd.checkRefusal("DescribeProducers", p.ErrorCode)
 		}
 	})
+}
+
+// look asks what tools ask; it must be answered, whatever the answer is.
+func (a *admin) look() {
+	var req kmsg.Request
+	switch a.draw.below(5) {
+	case 0:
+		req = kmsg.NewPtrDescribeClusterRequest()
+	case 1:
+		req = kmsg.NewPtrDescribeLogDirsRequest()
+	case 2:
+		r := kmsg.NewPtrDescribeTopicPartitionsRequest()
+		for i := range a.w.plan.Topics {
+			t := kmsg.NewDescribeTopicPartitionsRequestTopic()
+			t.Topic = a.w.plan.Topics[i].Name
+			r.Topics = append(r.Topics, t)
+		}
+		r.ResponsePartitionLimit = int32(a.draw.between(1, 5))
+		req = r
+	case 3:
+		req = kmsg.NewPtrListConfigResourcesRequest()
+	default:
+		req = kmsg.NewPtrApiVersionsRequest()
+	}
+	least, most, _, _ := door.Range(req.Key())
+	req.SetVersion(int16(a.draw.between(int64(least), int64(most))))
+	a.ask(req, func(kmsg.Response) {})
 }
 
 // epochEnd asks where a leader epoch ends (KIP-101) and holds that the answer is in the log.

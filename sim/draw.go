@@ -12,8 +12,8 @@ import (
 var Profiles = map[string]string{
 	"full":  "everything: tiny limits, all faults, all clients (the default)",
 	"calm":  "no faults at all; what fails here fails in any weather",
-	"crash": "process crashes and power losses only, many of them",
-	"disk":  "a slow, hung, full and rotting disk, with crashes",
+	"crash": "one minute of process crashes and power losses, many of them",
+	"disk":  "one minute with a slow, hung, full and rotting disk, and crashes",
 	"short": "like full, one simulated minute long",
 }
 
@@ -35,7 +35,7 @@ func Draw(seed uint64, profile string) (*Plan, error) {
 	}
 	r := &roller{d: dice{seed}, p: drawPlan, entity: 1}
 	p := &Plan{Seed: seed, Profile: profile, Length: 10*env.Minute + 10*env.Second, Heal: 5 * env.Minute}
-	if profile == "short" {
+	if profile != "full" && profile != "calm" {
 		p.Length = env.Minute
 	}
 	p.Copies = int(r.below(3))
@@ -202,10 +202,18 @@ func drawFaults(r *roller, p *Plan) {
 		add(NetDown, r.between(0, 2), 10*ms, 5*s, 1)
 		add(SlowReader, r.between(0, 1), 100*ms, 5*s, 1)
 		add(QuietHours, r.between(0, 1), 60*s, 7200*s, 1)
-		if r.chance(200) {
+		damage := 250
+		if p.Profile == "disk" {
+			damage = 600
+			add(SlowDisk, r.between(1, 4), 1*s, 20*s, 30)
+			add(HungSync, r.between(1, 4), 100*ms, 10*s, 1)
+			add(HungDisk, r.between(1, 3), 100*ms, 20*s, 1)
+			add(FullDisk, r.between(1, 3), 1*s, 20*s, 1)
+		}
+		if r.chance(damage) {
 			add(BitRot, 1, 0, 0, 1)
 		}
-		if r.chance(200) {
+		if r.chance(damage) {
 			at := 5*s + env.Time(r.below(int64(p.Length-10*s)))
 			p.Faults = append(p.Faults, Fault{At: at, Kind: RotJournal}, Fault{At: at + env.Millisecond, Kind: pick(r, ProcessCrash, PowerLoss)})
 		}
