@@ -30,6 +30,7 @@ type journal struct {
 	batch  *wal.Batch
 	number uint64
 	frame  []byte // the last frame's bytes; its memory is used again
+	tails  tails
 
 	tail     *os.File // the last file, through a descriptor of our own
 	tailSize int64    // as the library counts it: it rolls at JournalFileBytes
@@ -88,6 +89,7 @@ func openJournal(d *Disk, s *survey) (*journal, error) {
 		log.Close()
 		return nil, err
 	}
+	j.lend()
 	return j, nil
 }
 
@@ -262,10 +264,13 @@ func (j *journal) roll() error {
 	dropCache(j.tail, 0, 0)
 	j.rolled = append(j.rolled, j.tail)
 	j.tail, j.tailSize, j.dropped = tail, 0, 0
+	j.lend()
 	j.files = append(j.files, journalFile{name: name, seq: j.at.seq + 1})
 	j.at.file, j.at.size = name, 0
 	return j.advance(j.at)
 }
+
+func (j *journal) lend() { j.tails.lend(j.log, j.d.opts.JournalFileBytes, 2*j.d.opts.GroupBytes) }
 
 // timely does what is due: an fsync, or a frame that names what was synced.
 func (j *journal) timely() error {
