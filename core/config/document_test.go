@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var golden = flag.Bool("golden", false, "rewrite docs/settings.md")
+var golden = flag.Bool("golden", false, "rewrite settings.md")
 
-const document = "../../docs/settings.md"
+const document = "settings.md"
 
 // The document of the settings is made of the tables; -golden writes it.
 func TestTheDocumentOfTheSettingsIsCurrent(t *testing.T) {
