@@ -81,6 +81,7 @@ type Disk struct {
 	work    *queue[segmentWork]
 	toRead  *queue[env.Read]
 	reaped  chan []string
+	space   *space
 
 	events  chan env.Event
 	failed  chan error
@@ -112,7 +113,7 @@ func Open(opts Options) (*Disk, error) {
 		return nil, err
 	}
 	d := &Disk{opts: opts, lock: lock, entries: newQueue[env.Entry](), cuts: newQueue[env.Seq](), work: newQueue[segmentWork](),
-		toRead: newQueue[env.Read](), reaped: make(chan []string, 16),
+		toRead: newQueue[env.Read](), reaped: make(chan []string, 16), space: newSpace(),
 		events: make(chan env.Event, 1024), failed: make(chan error, 1), closing: make(chan struct{}), dead: make(chan struct{})}
 	if err := d.start(); err != nil {
 		lock.Close()
@@ -210,6 +211,7 @@ func (d *Disk) goes(f func()) {
 
 // Act takes the disk parts of an Outbox. It does not wait for the medium.
 func (d *Disk) Act(out *env.Outbox) {
+	d.space.spend(out)
 	d.entries.put(out.Journal...)
 	d.cuts.put(out.Cuts...)
 	if n := len(out.Stores) + len(out.Drops) + len(out.Trims); n > 0 {
@@ -313,29 +315,6 @@ func (d *Disk) reap(journalDone <-chan struct{}) {
 					return
 				}
 			}
-		}
-	}
-}
-
-// watchSpace tells the free space at the start and whenever it changed much.
-func (d *Disk) watchSpace() {
-	ticker := time.NewTicker(d.opts.SpaceEvery)
-	defer ticker.Stop()
-	told := int64(-1)
-	for {
-		free, err := freeSpace(d.opts.Dir)
-		if err != nil {
-			d.opts.Logger.Warn("free space is not known", "error", err)
-		} else if told < 0 || free > told+told/64 || free < told-told/64 || free == 0 && told != 0 {
-			told = free
-			d.emit(env.Space{Free: free})
-		}
-		select {
-		case <-ticker.C:
-		case <-d.closing:
-			return
-		case <-d.dead:
-			return
 		}
 	}
 }
