@@ -28,8 +28,8 @@ func parseProperties(file, text string) ([]config.Given, error) {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		line, at := strings.TrimLeft(lines[i], " \t\f"), i+1
-		if line == "" || line[0] == '#' || line[0] == '!' {
-			continue
+		if line == "" || line[0] == '#' || line[0] == '!' || line == `\` {
+			continue // a lone backslash continues nothing: the next line begins anew, as in Java
 		}
 		for continues(line) {
 			line = line[:len(line)-1]

@@ -37,6 +37,7 @@ func TestPropertiesAreReadAsJavaReadsThem(t *testing.T) {
 		"listeners=PLAINTEXT\\://h\\:9092": "listeners|PLAINTEXT://h:9092",
 		"listeners=PLAINTEXT://h:9092":     "listeners|PLAINTEXT://h:9092",
 		"a=b\\":                            "a|b",
+		"\\\n# comment\n\\\n\na=b":         "a|b",
 		"":                                 "",
 	} {
 		got, err := parseProperties("f", text)
