@@ -296,15 +296,20 @@ func (s *segments) trim(t env.Trim) error {
 	if st.Size() < t.End {
 		return fmt.Errorf("trim %s to %d bytes: it has only %d", path, t.End, st.Size())
 	}
-	if err := hold.f.Truncate(t.End); err != nil {
-		return fmt.Errorf("trim: %w", err)
+	if st.Size() > t.End {
+		if err := hold.f.Truncate(t.End); err != nil {
+			return fmt.Errorf("trim: %w", err)
+		}
+		// A full fsync: the cut itself must not be undone.
+		if err := hold.f.Sync(); err != nil {
+			return fmt.Errorf("trim: %w", err)
+		}
 	}
-	// A full fsync: the cut itself must not be undone.
-	if err := hold.f.Sync(); err != nil {
-		return fmt.Errorf("trim: %w", err)
-	}
-	if err := syncSegment(hold.f, false, filepath.Dir(path), s.root, s.d.opts.hooks, &s.d.reserve); err != nil {
-		return err
+	// Bytes that a checkpoint counts have a durable name; an empty file may have none.
+	if t.End == 0 {
+		if err := syncSegment(hold.f, false, filepath.Dir(path), s.root, s.d.opts.hooks, &s.d.reserve); err != nil {
+			return err
+		}
 	}
 	s.byID[t.Segment] = &segment{id: t.Segment, written: t.End, synced: t.End, named: true}
 	s.d.emit(env.Stored{Segment: t.Segment, Written: t.End, Synced: t.End})
