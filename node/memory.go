@@ -28,14 +28,18 @@ func tuneMemory(l env.Limits, o net.Options) {
 	}
 }
 
+// quietPercent is the growth, in percent of what lives, after which to collect.
+func quietPercent(live int64) int64 {
+	return max(quietHeap*100/max(live, quietHeap/128), 100)
+}
+
 // growQuietly lets the heap grow to quietHeap, or to twice what lives, whichever
 // is more. What lives changes, and Go knows only a percentage of it; so the
 // percentage is set again after each collection: a finalizer runs after each.
 func growQuietly(last *atomic.Int64) {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	percent := int64(quietHeap*100) / max(int64(sample[0].Value.Uint64()), 1<<20)
-	percent = min(max(percent, 100), 12_800)
+	percent := quietPercent(int64(sample[0].Value.Uint64()))
 	if last.Swap(percent) != percent {
 		debug.SetGCPercent(int(percent))
 	}

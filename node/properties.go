@@ -21,7 +21,9 @@ import (
 //   - \t \n \r \f and \uXXXX mean what they mean in Java; a backslash before any
 //     other character is dropped.
 //
-// Bytes beyond ASCII are taken as UTF-8; Java takes them for Latin-1.
+// Two things differ: bytes beyond ASCII are taken as UTF-8, and Java takes them for
+// Latin-1; a lone backslash on the last line is nothing, and Java makes an empty
+// setting of it.
 func parseProperties(file, text string) ([]config.Given, error) {
 	var all []config.Given
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
