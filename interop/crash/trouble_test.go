@@ -268,6 +268,45 @@ func TestAHungDiskDelaysProducesAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestHungSegmentsCostNothingUntilTheBudgetsAreFull hangs the segments' files: the
+// journal still takes records and they are acknowledged and read, from memory, until
+// the tails or the journal have no more room.
+func TestHungSegmentsCostNothingUntilTheBudgetsAreFull(t *testing.T) {
+	for _, op := range []powerfs.Op{powerfs.OpWrite, powerfs.OpSync, powerfs.OpName} {
+		t.Run(fmt.Sprintf("requests of kind %d", op), func(t *testing.T) {
+			m := newMachine(t, drawn(t), process.Binary(t), small...)
+			m.start()
+			m.topic("full", 1)
+			p := m.probe()
+			hang := m.disk.Hang(op, "data/segments/", 1)
+			n := int64(0)
+			for {
+				offset, code, err := p.produce("full", 0, uint64(n+1), 100_000, -1, time.Second, 20*time.Second)
+				require.NoError(t, err, "%s", m.node.Stderr())
+				if code != 0 {
+					require.Equal(t, "REQUEST_TIMED_OUT", codeName(code))
+					break
+				}
+				require.Equal(t, n, offset)
+				n++
+				require.Less(t, n, int64(1000), "no budget ends this")
+			}
+			require.GreaterOrEqual(t, n, int64(20), "the tails have a budget of 4 MiB")
+			requireAll(t, p, n)
+			gone, err := m.node.Exited()
+			require.False(t, gone, "%v\n%s", err, m.node.Stderr())
+			hang.End()
+			offset, code, err := p.produce("full", 0, uint64(n+1), 100, -1, 10*time.Second, 20*time.Second)
+			require.NoError(t, err)
+			require.Zero(t, code)
+			require.Equal(t, n, offset, "what was refused must not be there")
+			requireAll(t, p, n+1)
+			fmt.Printf("trouble: with segments hung (kind %d), %d produces of 100 kB were acknowledged before one got REQUEST_TIMED_OUT\n", op, n)
+			require.NoError(t, m.node.Stop(20*time.Second))
+		})
+	}
+}
+
 func TestASlowDiskDelaysProducesAndNothingElse(t *testing.T) {
 	const slow = 300 * time.Millisecond
 	m := newMachine(t, drawn(t), process.Binary(t), small...)
