@@ -211,9 +211,8 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 	}
 	b, sound := replayedBatch(e, h)
 	if h.Base < l.refilled {
-		from := max(h.Base, l.start)
-		if sound && h.Last >= l.start && h.Base >= l.check.stored && (l.tail.fill(h.Base, h.Last+1, b) || l.damage.holds(from, h.Last+1) && l.tail.insert(tailOf(b, h))) {
-			l.damage.repair(from, h.Last+1)
+		if sound {
+			l.bringBack(h, b)
 		}
 		return
 	}
@@ -232,6 +231,19 @@ func (l *Log) replayRecords(e *env.Entry, h *journal.Records) {
 		l.damage.add(max(h.Base, l.start), l.refilled)
 	}
 	l.tail.push(tailOf(b, h))
+}
+
+// bringBack puts a batch in place that was missing so far: a damaged entry has a
+// sound copy, or a carried one comes behind records that it precedes. What a
+// checkpoint counted as stored stays where it is, or lost.
+func (l *Log) bringBack(h *journal.Records, b record.Batch) {
+	from, end := max(h.Base, l.start), h.Last+1
+	if end <= l.start || h.Base < l.check.stored {
+		return
+	}
+	if l.tail.fill(h.Base, end, b) || l.damage.holds(from, end) && l.tail.insert(tailOf(b, h)) {
+		l.damage.repair(from, end)
+	}
 }
 
 // tailOf is a replayed batch in memory; without bytes it is a hole.
