@@ -135,7 +135,15 @@ func (b *Broker) replayed(out *env.Outbox) {
 		l.Recovered(b.now)
 		b.tails += l.TailBytes() - before
 	}
+	for _, d := range b.starts.damages {
+		if d.Upto != 0 {
+			b.journal.Skip(d.Upto - 1) // lost entries had these, and the disk has seen them: no Seq is given twice
+		}
+	}
 	b.starts.files = slices.DeleteFunc(b.starts.files, b.namedFile) // while a log that gives a file up still names it
+	if b.metadataLost(out) {
+		return
+	}
 	slot, ok := b.find(metadataLog())
 	if !ok {
 		slot = b.recovering(log.New(metadataLog(), metaSettings(), b.lim))
@@ -145,6 +153,24 @@ func (b *Broker) replayed(out *env.Outbox) {
 	b.phase = loading
 	b.starts.next = b.parts[slot].rep.Log.Start()
 	b.loadMeta(out)
+}
+
+// metadataLost ends this life when metadata may be lost: an image without them
+// would take topics for deleted and drop their records, and give a leader epoch
+// twice. An operator who accepts the loss accepts that.
+func (b *Broker) metadataLost(out *env.Outbox) bool {
+	slot, ok := b.find(metadataLog())
+	lost := b.starts.damaged || len(b.starts.files) > 0 // and nothing of the metadata, in which everything begins
+	if ok {
+		lost = !b.parts[slot].rep.Log.Sound()
+	}
+	if !lost || slices.Contains(b.cfg.AcceptLoss, metadataLog()) {
+		return false
+	}
+	out.Notes = append(out.Notes, env.Note{Kind: env.Stop, Name: "metadata.damaged", Log: metadataLog(),
+		Text: "records of the metadata log may be lost: restore the data directory from a copy, " +
+			"or go on without the topics that it does not know: orrery disk accept-loss DIR __cluster_metadata 0"})
+	return true
 }
 
 // loadMeta applies the metadata log piece by piece.

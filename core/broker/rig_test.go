@@ -28,6 +28,8 @@ type rig struct {
 	unsent  []env.Reply
 	n       map[env.ConnID]uint64    // of the last request
 	open    map[request]kmsg.Request // without a reply
+	entries []env.Entry
+	notes   []env.Note
 	replies map[request]env.Reply
 }
 
@@ -38,6 +40,15 @@ type request struct {
 }
 
 func newRig(t require.TestingT, change func(*env.Limits)) *rig {
+	r := startRig(t, change, env.Survived{Last: true})
+	r.settle()
+	require.Equal(t, serving, r.b.phase)
+	r.opened(1)
+	return r
+}
+
+// startRig begins a life with what survived.
+func startRig(t require.TestingT, change func(*env.Limits), pieces ...env.Survived) *rig {
 	r := &rig{t: t, files: map[env.SegmentID][]byte{}, sealed: map[env.SegmentID]bool{},
 		n: map[env.ConnID]uint64{}, open: map[request]kmsg.Request{}, replies: map[request]env.Reply{}}
 	r.now = env.Now{Mono: env.Second, Wall: 1_000_000 * env.Second}
@@ -47,10 +58,13 @@ func newRig(t require.TestingT, change func(*env.Limits)) *rig {
 	}
 	r.b = New(env.Config{NodeID: 1, ClusterID: "rig", Seed: 7, Limits: lim,
 		Advertised: []env.Endpoint{{Listener: "PLAINTEXT", Host: "localhost", Port: 9092}}}, r.now)
-	r.step(env.Survived{Last: true})
-	r.settle()
-	require.Equal(t, serving, r.b.phase)
-	r.opened(1)
+	for _, s := range pieces {
+		for _, e := range s.Entries {
+			r.asked = max(r.asked, e.Seq)
+		}
+		r.synced, r.written = r.asked, r.asked
+		r.step(s)
+	}
 	return r
 }
 
@@ -62,7 +76,9 @@ func (r *rig) step(ev env.Event) {
 	for _, e := range out.Journal {
 		require.Equal(r.t, r.asked+1, e.Seq)
 		r.asked = e.Seq
+		r.entries = append(r.entries, e)
 	}
+	r.notes = append(r.notes, out.Notes...)
 	for _, s := range out.Stores {
 		require.EqualValues(r.t, len(r.files[s.Segment]), s.At, "bytes lie back to back")
 		require.False(r.t, r.sealed[s.Segment])
