@@ -65,6 +65,9 @@ func (r *rig) open() {
 	if n := len(r.found.Entries); n > 0 {
 		r.next = r.found.Entries[n-1].Seq + 1
 	}
+	for _, d := range r.found.Damage {
+		r.next = max(r.next, d.Upto) // the Seq of what is lost is not given again
+	}
 }
 
 func (r *rig) close() {
@@ -211,4 +214,16 @@ func TestStoredBytesAreReadBack(t *testing.T) {
 	r.d.Act(&env.Outbox{Drops: []env.SegmentID{id}})
 	r.reopen()
 	require.Empty(t, r.found.Segments)
+}
+
+func TestFreeSpaceIsTold(t *testing.T) {
+	r := newRig(t, Options{})
+	free, err := freeSpace(r.opts.Dir)
+	require.NoError(t, err)
+	for {
+		if ev, ok := (<-r.d.Events()).(env.Space); ok {
+			require.InEpsilon(t, free, ev.Free, 0.2)
+			return
+		}
+	}
 }

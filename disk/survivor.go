@@ -71,12 +71,12 @@ func (v *survivor) next() (p env.Survived, err error) {
 		p.Segments, v.segments = v.segments[:n:n], v.segments[n:]
 		return p, nil
 	}
-	if !v.told {
-		v.told, p.Damage = true, v.damage
-	}
 	if len(v.places) > 0 {
 		p.Checkpoints, err = v.checkpoints()
 		return p, err
+	}
+	if !v.told { // now the logs are known that it may concern
+		v.told, p.Damage = true, v.damage
 	}
 	if err := v.load(); err != nil {
 		return p, err

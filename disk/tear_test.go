@@ -232,6 +232,10 @@ func TestAClosedJournalHasNoSuchGroup(t *testing.T) {
 	require.Equal(t, []int{1}, seqs(r.found.Entries))
 	require.Equal(t, []env.Damage{{Logs: []env.LogID{logID(2)}, After: 1, Upto: 3}}, r.found.Damage)
 	require.False(t, r.d.Repaired())
+	more := r.entry(1, 10)
+	r.journal(more)
+	r.reopen()
+	require.Equal(t, []int{1, 3}, seqs(r.found.Entries))
 }
 
 func TestAQuietJournalNamesAllOfItSynced(t *testing.T) {
