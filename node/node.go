@@ -8,6 +8,7 @@ import (
 	gonet "net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,8 +49,8 @@ type bound struct {
 // are accepted when Ready is closed.
 func Start(s Settings, log *slog.Logger) (*Node, error) {
 	began := time.Now()
-	for _, name := range s.Ignored {
-		log.Info("setting ignored: Kafka knows it, it has no meaning here", "name", name)
+	if len(s.Ignored) > 0 {
+		log.Info("settings that Kafka knows and that have no meaning here are ignored", "names", strings.Join(s.Ignored, " "))
 	}
 	limit, err := descriptorLimit()
 	if err != nil {
