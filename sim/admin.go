@@ -278,7 +278,7 @@ func (a *admin) deleteRecords() {
 	a.ask(req, func(r kmsg.Response) {
 		p := &r.(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0]
 		if p.ErrorCode != env.NoError {
-			if p.ErrorCode != env.OffsetOutOfRange || !l.topic.relaxed && to > l.start {
+			if p.ErrorCode != env.OffsetOutOfRange || !l.blind && !l.topic.relaxed && to > l.start {
 				a.w.crowd.checkRefusal("DeleteRecords", p.ErrorCode)
 			}
 			return

@@ -143,15 +143,22 @@ func (d *disk) restart() []env.Survived {
 func (d *disk) handOver() ([]env.Entry, []env.Damage) {
 	j := &d.journal
 	entries := make([]env.Entry, 0, len(j.entries))
+	var damage []env.Damage
 	for i := range j.entries {
 		e := j.entries[i]
+		if j.lost[e.Seq] {
+			if e.Seq > j.first && e.Seq < d.last() { // else it looks like what was cut, or like a tear
+				damage = append(damage, env.Damage{Logs: []env.LogID{e.Log}, After: e.Seq - 1, Upto: e.Seq + 1})
+			}
+			continue
+		}
 		e.Sync = false
 		if j.rotten[e.Seq] {
 			e.Payload, e.Damaged = nil, true
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries, damage
 }
 
 // pieces cuts what survived into bounded pieces: segments, each log's last
@@ -190,13 +197,17 @@ func pieces(infos []env.SegmentInfo, entries []env.Entry, damage []env.Damage, b
 		for i := range piece {
 			piece[i] = copyEntry(entries[i])
 		}
-		out = append(out, env.Survived{Entries: piece})
+		told := 0
+		for told < len(damage) && damage[told].Upto <= piece[n-1].Seq {
+			told++
+		}
+		out = append(out, env.Survived{Entries: piece, Damage: damage[:told:told]})
+		damage = damage[told:]
 		entries = entries[n:]
 	}
 	if len(out) == 0 {
 		out = append(out, env.Survived{})
 	}
-	out[len(out)-1].Damage = damage
 	out[len(out)-1].Last = true
 	return out
 }

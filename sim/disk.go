@@ -43,7 +43,8 @@ type journalFile struct {
 	aging   bool
 	cut     env.Seq // the highest cut asked for
 	rotten  map[env.Seq]bool
-	wanted  env.Seq // somebody waits for the medium up to here
+	lost    map[env.Seq]bool // header and all
+	wanted  env.Seq          // somebody waits for the medium up to here
 }
 
 // file is one segment file.
@@ -78,7 +79,7 @@ type readOp struct {
 
 func newDisk(w *world, plan DiskPlan) *disk {
 	return &disk{w: w, plan: plan, slowness: 1, files: map[env.SegmentID]*file{}, reads: map[env.ReadID]*readOp{},
-		journal: journalFile{first: 1, rotten: map[env.Seq]bool{}}}
+		journal: journalFile{first: 1, rotten: map[env.Seq]bool{}, lost: map[env.Seq]bool{}}}
 }
 
 // after does something once an operation that takes a drawn time is over, unless
@@ -250,6 +251,9 @@ func (d *disk) tellJournal() {
 			return
 		}
 		j.told = env.Journaled{Written: j.written, Synced: j.synced}
+		if d.w.noted > 0 && j.synced >= d.w.noted {
+			d.w.accepted = nil // the operator's note is taken away when what it asked for is on the medium
+		}
 		d.w.step(j.told)
 	})
 }

@@ -115,10 +115,10 @@ func drawTopics(r *roller, p *Plan) {
 	relaxed.Configs = append(relaxed.Configs, env.Property{Name: "durability", Value: "written"})
 	segments(&relaxed)
 	kept := TopicPlan{Name: "retained", Partitions: int32(r.between(1, 2)), Purge: true}
-	if r.chance(500) {
+	if r.chance(300) {
 		config(&kept, "retention.bytes", r.between(4<<10, 64<<10))
 	} else {
-		config(&kept, "retention.ms", pick(r, 500, r.between(500, 5_000), r.between(5_000, 120_000)))
+		config(&kept, "retention.ms", pick(r, 500, 500, r.between(500, 5_000), r.between(5_000, 120_000)))
 	}
 	config(&kept, "segment.ms", pick(r, 300, r.between(300, 5_000), r.between(5_000, 60_000)))
 	stamped := TopicPlan{Name: "stamped", Partitions: 1}
@@ -194,7 +194,7 @@ func drawFaults(r *roller, p *Plan) {
 		add(PowerAtIO, r.between(3, 20), 0, 0, 40)
 	} else {
 		add(SlowDisk, r.between(0, 2), 1*s, 20*s, 30)
-		add(HungSync, r.between(1, 3), 100*ms, 10*s, 1)
+		add(HungSync, r.between(1, 4), 500*ms, 10*s, 1)
 		add(HungDisk, r.between(0, 1), 100*ms, 20*s, 1)
 		add(FullDisk, r.between(0, 1), 1*s, 20*s, 1)
 		add(WallJump, r.between(0, 2), -100*s, 100*s, 1)
@@ -216,6 +216,9 @@ func drawFaults(r *roller, p *Plan) {
 		if r.chance(damage) {
 			at := 5*s + env.Time(r.below(int64(p.Length-10*s)))
 			p.Faults = append(p.Faults, Fault{At: at, Kind: RotJournal}, Fault{At: at + env.Millisecond, Kind: pick(r, ProcessCrash, PowerLoss)})
+		}
+		if r.chance(damage) {
+			p.Faults = append(p.Faults, Fault{At: 5*s + env.Time(r.below(int64(p.Length-10*s))), Kind: LoseEntry, For: env.Time(r.between(2000, 8000)) * env.Millisecond})
 		}
 		// A sync that hangs while power is lost: what was acknowledged meanwhile is lost with it.
 		if r.chance(500) {

@@ -77,6 +77,10 @@ func (f *fate) strike(w *world, x Fault) {
 		if !d.rotJournal(uint64(x.At)) {
 			return
 		}
+	case LoseEntry:
+		if !w.loseEntry(uint64(x.At), x.For) {
+			return
+		}
 	case QuietHours:
 		f.rest(w, x.For)
 	}

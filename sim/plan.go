@@ -127,6 +127,7 @@ const (
 	NetDown       FaultKind = "net-down"       // every connection is lost and none can be made, for a time
 	BitRot        FaultKind = "bit-rot"        // a bit of a synced segment changes
 	RotJournal    FaultKind = "rot-journal"    // a synced journal entry is damaged at the next restart
+	LoseEntry     FaultKind = "lose-entry"     // a synced journal entry is gone, header and all; an operator accepts the loss after For
 	SlowReader    FaultKind = "slow-reader"    // replies do not leave for a time
 	QuietHours    FaultKind = "quiet-hours"    // clients rest and time jumps ahead by For
 	CrashRecovery FaultKind = "crash-recovery" // a process crash in the N-th Step of the next recovery
@@ -135,7 +136,7 @@ const (
 
 // FaultKinds lists all of them in the order of reports.
 var FaultKinds = []FaultKind{ProcessCrash, PowerLoss, CrashAtIO, PowerAtIO, CrashRecovery, PowerRecovery,
-	SlowDisk, HungSync, HungDisk, FullDisk, WallJump, Pause, NetDown, BitRot, RotJournal, SlowReader, QuietHours}
+	SlowDisk, HungSync, HungDisk, FullDisk, WallJump, Pause, NetDown, BitRot, RotJournal, LoseEntry, SlowReader, QuietHours}
 
 // Fault is one thing that goes wrong at a time.
 type Fault struct {

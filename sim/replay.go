@@ -42,7 +42,7 @@ func (w *world) planReplays() {
 }
 
 func (w *world) compareReplay() {
-	if !w.up || !w.ready || w.acting || w.pausedTill > w.now || len(w.disk.journal.rotten) > 0 {
+	if !w.up || !w.ready || w.acting || w.pausedTill > w.now || len(w.disk.journal.rotten)+len(w.disk.journal.lost) > 0 {
 		return
 	}
 	live, err := w.forkLive()

@@ -45,3 +45,33 @@ func (d *disk) rotJournal(draw uint64) bool {
 	j.rotten[s] = true
 	return true
 }
+
+// loseEntry loses a synced entry of a client's log with its header, and the
+// process with it. The next start is told which log it was; the log refuses
+// produces until, some time later, an operator accepts the loss. What became of
+// that log's records nobody can say from then on; every other log goes on.
+func (w *world) loseEntry(draw uint64, accept env.Time) bool {
+	d := w.disk
+	r := &roller{d: w.dice, p: drawRot, entity: draw}
+	j := &d.journal
+	var candidates []env.Seq
+	for s := j.first + 1; s < j.synced; s++ {
+		if l := w.truth.log(j.entries[s-j.first].Log.Topic, j.entries[s-j.first].Log.Partition); l != nil && !w.plan.Topics[l.topic.plan].Churn {
+			candidates = append(candidates, s)
+		}
+	}
+	if len(candidates) == 0 || !w.up {
+		return false
+	}
+	s := candidates[r.below(int64(len(candidates)))]
+	id := j.entries[s-j.first].Log
+	l := w.truth.log(id.Topic, id.Partition)
+	l.rotten, l.blind = true, true
+	j.lost[s] = true
+	w.crash(false)
+	w.in(accept, func() {
+		w.accepted = append(w.accepted, id)
+		w.crash(false)
+	})
+	return true
+}

@@ -160,6 +160,9 @@ func (s *Stats) Missing(profile string) []string {
 		missing = append(missing, "loss of power")
 	}
 	for _, k := range FaultKinds {
+		if profile == "crash" && !strings.Contains(string(k), "crash") && !strings.Contains(string(k), "power") {
+			continue
+		}
 		if s.Drawn[string(k)] == 0 {
 			missing = append(missing, string(k))
 		}

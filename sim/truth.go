@@ -48,6 +48,7 @@ type logTruth struct {
 	begun     int64   // the highest offset that an answered DeleteRecords asked for
 	purge     int64   // the highest offset that DeleteRecords was asked for
 	shaken    bool    // power was lost under a relaxed topic
+	blind     bool    // it has lost an entry of the journal: nothing is known of it any more
 	rotten    bool    // a synced byte of it was changed: it may refuse, not lie
 }
 
@@ -143,6 +144,9 @@ func (t *truth) raise(l *logTruth, end int64) {
 
 // claim notes that an offset holds a record and compares it with what was told before.
 func (t *truth) claim(l *logTruth, o int64, id uint64, time int64, weak, ack bool) {
+	if l.blind {
+		return
+	}
 	if o < 0 {
 		t.w.fail(inconsistent, "%s: an acknowledgement at offset %d", l, o)
 	}
@@ -195,6 +199,9 @@ func (l *logTruth) view() view { return view{l.floor, l.start} }
 
 // bounds takes the watermark and the log start of an answer; -1: not told.
 func (t *truth) bounds(l *logTruth, v view, hw, start int64) {
+	if l.blind {
+		return
+	}
 	if hw >= 0 && hw < min(v.floor, l.floor) {
 		t.w.fail(lost, "%s: the log ends at %d, and somebody had been told %d before", l, hw, v.floor)
 	}
@@ -251,6 +258,9 @@ func (t *truth) fetched(l *logTruth, v view, from, hw, start int64, data []byte)
 
 // gap fails: offsets were stepped over that nothing may have taken.
 func (t *truth) gap(l *logTruth, from, to int64) {
+	if l.blind {
+		return
+	}
 	what := inconsistent
 	for o := from; o < to && o < int64(len(l.claims)); o++ {
 		if l.claims[o].ack {
@@ -307,6 +317,9 @@ func recordID(r *record.Record) uint64 {
 
 // foundTime takes an answer of ListOffsets by timestamp; -1: no record.
 func (t *truth) foundTime(l *logTruth, v view, ask, offset, time int64) {
+	if l.blind {
+		return
+	}
 	end := min(v.floor, l.floor)
 	if offset >= 0 {
 		end = offset
@@ -323,7 +336,7 @@ func (t *truth) foundTime(l *logTruth, v view, ask, offset, time int64) {
 
 // outOfRange takes a refusal: it must be below the start or above the end.
 func (t *truth) outOfRange(l *logTruth, v view, from int64) {
-	if from <= min(v.floor, l.floor) && !t.mayStart(l, from+1) {
+	if !l.blind && from <= min(v.floor, l.floor) && !t.mayStart(l, from+1) {
 		t.w.fail(lost, "%s: offset %d is out of range, though the log starts at %d and reached %d", l, from, l.start, v.floor)
 	}
 }

@@ -73,6 +73,10 @@ func (f *forms) journaled(e *env.Entry) {
 	if !ok || len(rest) > 0 || !b.Sound() || b.BaseOffset() != h.Base || b.LastOffset() != h.Last {
 		f.w.fail(malformed, "journal entry %d: its payload is not the batch %d..%d that its header announces", e.Seq, h.Base, h.Last)
 	}
+	if t := f.w.truth.log(e.Log.Topic, e.Log.Partition); t != nil && t.blind {
+		delete(f.logs, e.Log)
+		return
+	}
 	l := f.logs[e.Log]
 	if l == nil {
 		l = &form{epoch: -1}
@@ -180,7 +184,7 @@ func (f *forms) durable(t *topicTruth, written bool) env.Seq {
 }
 
 func (f *forms) acknowledged(t *topicTruth, partition int32, base int64, acks int16) {
-	if t == nil {
+	if t == nil || t.parts[partition].blind {
 		return
 	}
 	l := f.logs[env.LogID{Topic: t.id, Partition: partition}]
@@ -197,7 +201,7 @@ func (f *forms) acknowledged(t *topicTruth, partition int32, base int64, acks in
 }
 
 func (f *forms) shown(t *topicTruth, p *kmsg.FetchResponseTopicPartition) {
-	if t == nil || p.ErrorCode != env.NoError {
+	if t == nil || p.ErrorCode != env.NoError || t.parts[p.Partition].blind {
 		return
 	}
 	l := f.logs[env.LogID{Topic: t.id, Partition: p.Partition}]

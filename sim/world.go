@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/linearizability"
@@ -29,7 +30,9 @@ type world struct {
 	up         bool
 	handedOver bool // the last piece of Survived was stepped
 	ready      bool
-	recovered  env.Seq // the last Seq that this life's start handed over
+	accepted   []env.LogID // losses that an operator has accepted for the next life
+	noted      env.Seq     // the acceptance is in the journal up to here; 0: this life is not ready
+	recovered  env.Seq     // the last Seq that this life's start handed over
 	pieces     []env.Survived
 	mono       env.Time // Mono when the run began, new for each life
 	shift      env.Time // how far the wall clock is off
@@ -206,6 +209,7 @@ func (w *world) act() {
 		case env.Ready:
 			w.ready = true
 			w.stats.Recoveries++
+			w.noted = w.disk.last() + env.Seq(len(out.Journal))
 		case env.Stop:
 			if !w.truth.damaged() {
 				w.fail(lost, "the broker refuses to start on a sound disk: %s", n.Text)
@@ -291,6 +295,8 @@ func (w *world) start() {
 	r := &roller{d: w.dice, p: drawLife, entity: w.life}
 	w.mono = env.Time(r.below(int64(1000*env.Hour))) + 1
 	cfg := w.config(r)
+	w.noted = 0
+	cfg.AcceptLoss = slices.Clone(w.accepted)
 	w.pieces = w.disk.restart()
 	w.recovered = w.disk.last()
 	w.hash.add(w.life)
