@@ -317,7 +317,7 @@ func recordID(r *record.Record) uint64 {
 
 // foundTime takes an answer of ListOffsets by timestamp; -1: no record.
 func (t *truth) foundTime(l *logTruth, v view, ask, offset, time int64) {
-	if l.blind {
+	if l.blind || l.rotten { // what is damaged is stepped over in a search by time
 		return
 	}
 	end := min(v.floor, l.floor)
