@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -29,8 +30,9 @@ type rec struct {
 	headers    []kmsg.Header
 }
 
-// firstTime is in the past, but not before any limit of Kafka's.
-const firstTime = 1_700_000_000_000
+// firstTime is the timestamp of most first records: an hour ago, so that retention
+// leaves them and no clock of a broker is near.
+var firstTime = time.Now().Add(-time.Hour).Truncate(time.Second).UnixMilli()
 
 func values(v ...string) []rec {
 	var rs []rec

@@ -79,7 +79,11 @@ func (s scenario) play(ctx context.Context, on *side, version int16, prefix stri
 	if err := r.connect(); err != nil {
 		return nil, nil, err
 	}
-	defer func() { r.conn.Close() }()
+	defer func() {
+		if r.conn != nil { // a reconnection may have failed
+			r.conn.Close()
+		}
+	}()
 	if !set {
 		if err := r.make(ctx, s.topics); err != nil {
 			return nil, nil, err

@@ -99,7 +99,9 @@ func TestAnswersAreThoseOfApacheKafka(t *testing.T) {
 	report(t, y)
 	if filter == "" && os.Getenv("DIFFERENTIAL_SELF") == "" && !t.Failed() {
 		for i, m := range meant {
-			require.True(t, y.used[i], "no difference needs this entry of meant.go any more: %s %s %s: %s", kmsg.NameForKey(m.key), m.name, m.path, m.why)
+			if !y.used[i] {
+				t.Errorf("no difference needs this entry of meant.go any more: %s %s %s: %s", kmsg.NameForKey(m.key), m.name, m.path, m.why)
+			}
 		}
 	}
 }

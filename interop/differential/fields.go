@@ -224,6 +224,9 @@ func clock(ms int64) string {
 	if ms > now-10*60_000 && ms < now+60_000 {
 		return "about now"
 	}
+	if since := ms - firstTime; since > -3_600_000 && since < 3_600_000 {
+		return fmt.Sprintf("first%+d", since)
+	}
 	return strconv.FormatInt(ms, 10)
 }
 

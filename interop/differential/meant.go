@@ -19,7 +19,7 @@ var meant = []meaning{
 	{key: 0, name: "delete horizon bit", why: "a producer has no delete horizon: INVALID_RECORD; Apache Kafka takes its base timestamp for one"},
 	{key: 0, name: "producer id with a negative epoch", why: "there is no epoch below 0: INVALID_RECORD"},
 	{key: 0, name: "*", path: "*.ErrorRecords*", from: 8, to: 13, why: "the batch is refused as one, its records are not listed"},
-	{key: 0, name: "idempotent: *", path: "*.LogAppendTime", kafka: "1700000000*", ours: "-1", why: "Apache Kafka gives a duplicate the batch's own time as the log append time, also where the topic has none"},
+	{key: 0, name: "idempotent: *", path: "*.LogAppendTime", kafka: "first*", ours: "-1", why: "Apache Kafka gives a duplicate the batch's own time as the log append time, also where the topic has none"},
 	{key: 0, name: "timeout 0", why: "an answer waits for the disk, and 0 ms is no time for that"},
 	{key: 0, name: "no partitions", why: "a topic without partitions is answered as a topic without partitions"},
 	{key: 0, name: "a transactional id without a transaction", why: "INVALID_REQUEST until transactions are there"},
@@ -52,7 +52,6 @@ var meant = []meaning{
 	{key: 33, step: "twice (no answer)", why: "Apache Kafka does not answer an AlterConfigs that names a resource twice; we refuse it with INVALID_REQUEST"},
 	{key: 37, name: "a thousand million", path: "*.ErrorCode", kafka: "-1", ours: "44", why: "as CreateTopics answers it: POLICY_VIOLATION"},
 	{key: 44, name: "an unknown operation", path: "*.ErrorCode", kafka: "-1", ours: "42", why: "the client is wrong, not the server: INVALID_REQUEST"},
-	{key: 44, name: "the same resource twice", why: "it is answered once, with the same error"},
 	{key: 75, name: "an empty name", why: "an illegal name is INVALID_TOPIC_EXCEPTION, not an unknown error"},
 
 	// What one node is.
