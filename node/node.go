@@ -61,7 +61,7 @@ func Start(s Settings, log *slog.Logger) (*Node, error) {
 	if conns < wanted {
 		log.Warn("fewer connections than max.connections: raise the limit of open files (ulimit -n, LimitNOFILE)", "connections", conns, "max.connections", wanted, "limit", limit)
 	}
-	d, err := disk.Open(disk.Options{Dir: s.DataDir(), Logger: log, OpenSegments: segments})
+	d, err := disk.Open(disk.Options{Dir: s.DataDir(), Logger: log, OpenSegments: segments, StoreSyncBytes: storeSyncBytes(s.Limits(0).Journal)})
 	if err != nil {
 		return nil, err
 	}
@@ -185,4 +185,12 @@ func (n *Node) Close() error {
 		}
 	})
 	return n.closed
+}
+
+// storeSyncBytes is after how many bytes segments are synced. The journal's cut waits
+// for that: a small journal, filled before the segments of its records were synced,
+// would let producers wait until their age is up.
+func storeSyncBytes(journal int64) int64 {
+	const mib = 1 << 20
+	return min(max(journal/8, mib), 64*mib)
 }
