@@ -48,6 +48,7 @@ func TestADiskThatFailsEndsTheProcess(t *testing.T) {
 		{powerfs.OpWrite, "data/journal/", syscall.ENOSPC},
 		{powerfs.OpWrite, "data/segments/", syscall.ENOSPC},
 	}
+	slowest := time.Duration(0)
 	for i, x := range troubles {
 		require.NoError(t, progress(l, m.node))
 		t.Logf("the next request of kind %d under %s fails with %v", x.op, x.under, x.errno)
@@ -61,7 +62,10 @@ func TestADiskThatFailsEndsTheProcess(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			require.Fail(t, "the fault was never met", "%+v", x)
 		}
+		met := time.Now()
 		code := m.exitCode(20 * time.Second)
+		slowest = max(slowest, time.Since(met))
+		t.Logf("it ended after %v", time.Since(met).Round(time.Millisecond))
 		said := m.node.Stderr()
 		require.Equal(t, 1, code, "%+v\n%s", x, said)
 		require.Contains(t, lastLine(said), x.errno.Error(), "the last line has to say what ended it (%+v)", x)
@@ -76,7 +80,7 @@ func TestADiskThatFailsEndsTheProcess(t *testing.T) {
 	}
 	require.NoError(t, l.end())
 	v := judge(t, l)
-	fmt.Printf("trouble: %d kinds of failure ended %d processes, %d records acknowledged: %v\n", len(troubles), len(troubles), l.acked.Load(), v.String())
+	fmt.Printf("trouble: %d kinds of failure ended %d processes, the slowest after %v, %d records acknowledged: %v\n", len(troubles), len(troubles), slowest.Round(time.Millisecond), l.acked.Load(), v.String())
 	require.Equal(t, linearizability.Holds, v.Judgement(), "%s", v.String())
 	require.Empty(t, l.errors)
 	require.NoError(t, m.node.Stop(20*time.Second))
