@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func benchRounds(b *testing.B, batch, dirty, depth int) {
 	b.SetBytes(int64(batch * dirty))
 	b.ReportAllocs()
 	b.ResetTimer()
-	start := time.Now()
+	start, cpu := time.Now(), cpuTime(b)
 	var ends []env.Seq
 	var cut env.Seq
 	turn := 0
@@ -106,5 +107,52 @@ func benchRounds(b *testing.B, batch, dirty, depth int) {
 		}
 	}
 	r.until(func() bool { return r.synced >= r.next-1 })
-	b.ReportMetric(float64(b.N)*float64(batch*dirty)/1e6/time.Since(start).Seconds(), "syncedMB/s")
+	gb := float64(b.N) * float64(batch*dirty) / 1e9
+	b.ReportMetric(gb*1000/time.Since(start).Seconds(), "syncedMB/s")
+	b.ReportMetric((cpuTime(b)-cpu).Seconds()/gb, "CPUs/GB")
+}
+
+// cpuTime is what the process has used, the kernel's work for it included.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkStart opens a directory whose journal has 256 MiB and takes all pieces.
+func BenchmarkStart(b *testing.B) {
+	r := newRig(b, Options{Dir: b.TempDir()})
+	payload := make([]byte, 16<<10)
+	const entries = 16 << 10
+	for range entries / 256 {
+		var out env.Outbox
+		for range 256 {
+			out.Journal = append(out.Journal, env.Entry{Seq: r.next, Log: logID(byte(r.next)), Header: payload[:24], Payload: payload})
+			r.next++
+		}
+		r.d.Act(&out)
+		r.until(func() bool { return r.written >= r.next-1 })
+	}
+	r.close()
+	b.SetBytes(entries * int64(len(payload)))
+	b.ResetTimer()
+	for range b.N {
+		d, err := Open(r.opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for last := false; !last; {
+			p, err := d.Survived()
+			if err != nil {
+				b.Fatal(err)
+			}
+			last = p.Last
+		}
+		if err := d.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r.d = nil
 }
