@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 )
 
 // Run runs a broker until the context ends, drains and closes it. It prints
@@ -23,6 +24,9 @@ func Run(ctx context.Context, s Settings, out io.Writer, log *slog.Logger) error
 		}
 		defer end()
 	}
+	resting, awake := context.WithCancel(ctx)
+	defer awake()
+	go (&rest{stats: n.server.Stats, free: debug.FreeOSMemory}).run(resting)
 	ready := n.Ready()
 	for {
 		select {
