@@ -12,8 +12,8 @@ import (
 type rest struct {
 	stats  func() net.Stats
 	free   func() // collects, and returns what is free
-	seen   int64 // bytes that had come and gone at the last look
-	rested bool  // since the last traffic
+	seen   int64  // bytes that had come and gone at the last look
+	rested bool   // since the last traffic
 }
 
 // restEvery is the time between two looks, and quietBytes the traffic between
