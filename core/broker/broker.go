@@ -64,6 +64,7 @@ type Broker struct {
 	synced  wait.Queue[env.Seq, replica.Ticket] // who waits for the medium
 	dying   map[env.LogID]int32                 // removed logs whose files are not gone yet; never ranged over
 	woken   []replica.Ticket                    // memory for onJournaled
+	polls   []replica.Poll                      // memory for onJournaled
 	moved   []int32                             // slots with new journal entries confirmed in this Step
 }
 
@@ -193,9 +194,15 @@ func (b *Broker) onJournaled(e env.Journaled, out *env.Outbox) {
 		if p.rep.Log == nil {
 			continue
 		}
-		b.woken = p.rep.Journaled(written, synced, b.woken[:0])
+		b.woken, b.polls = p.rep.Journaled(written, synced, b.woken[:0], b.polls[:0])
 		for _, t := range b.woken {
 			b.touch(t)
+		}
+		for _, poll := range b.polls {
+			if q := b.pending.get(poll.Ticket); q != nil {
+				q.fetch.parts[poll.Part].polls = false
+				b.touch(poll.Ticket)
+			}
 		}
 		b.pump(slot, out)
 	}

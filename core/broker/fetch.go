@@ -30,7 +30,6 @@ type fetch struct {
 	stable   bool  // read_committed
 	full     bool  // the answer names every partition, changed or not
 	parts    []fetchPart
-	polling  bool // its ticket stands at every partition
 	ripe     bool // there was enough to read, or no time left
 	gathered bool // reading has begun; nothing but its reads is waited for
 	loading  int  // reads that are under way
@@ -49,6 +48,7 @@ type fetchPart struct {
 	data      []byte
 	at        int // its place in the session
 	minOne    bool
+	polls     bool  // its ticket stands at the partition
 	limit     int32 // bytes that this part may bring, in this answer
 }
 
@@ -179,13 +179,14 @@ func (b *Broker) enough(f *fetch) bool {
 
 // poll has every partition touch the fetch when its watermark rises.
 func (b *Broker) poll(t replica.Ticket, f *fetch) {
-	if f.polling {
-		return
-	}
-	f.polling = true
 	for i := range f.parts {
-		if slot, ok := b.find(f.parts[i].id); ok {
-			b.parts[slot].rep.Poll(t)
+		part := &f.parts[i]
+		if part.polls {
+			continue
+		}
+		if slot, ok := b.find(part.id); ok {
+			part.polls = true
+			b.parts[slot].rep.Poll(replica.Poll{Ticket: t, Part: int32(i)})
 		}
 	}
 }
@@ -336,14 +337,14 @@ func (b *Broker) answerPart(f *fetch, part *fetchPart) kmsg.FetchResponseTopicPa
 
 // endFetch forgets a fetch wherever it waits.
 func (b *Broker) endFetch(t replica.Ticket, q *pending) {
-	if q.fetch.polling {
-		for i := range q.fetch.parts {
-			if slot, ok := b.find(q.fetch.parts[i].id); ok {
-				b.parts[slot].rep.Unpoll(t)
-			}
+	parts := q.fetch.parts
+	b.end(t)
+	live := func(t replica.Ticket) bool { return b.pending.get(t) != nil }
+	for i := range parts {
+		if slot, ok := b.find(parts[i].id); ok && parts[i].polls {
+			b.parts[slot].rep.Unpoll(live)
 		}
 	}
-	b.end(t)
 }
 
 // starve has a request looked at again when there is room.

@@ -168,7 +168,7 @@ func (b *Broker) metadataLost(out *env.Outbox) bool {
 		return false
 	}
 	out.Notes = append(out.Notes, env.Note{Kind: env.Stop, Name: "metadata.damaged", Log: metadataLog(),
-		Text: "records of the metadata log may be lost: restore the data directory from a copy, " +
+		Text: "the metadata log is damaged, and records of it may be lost: restore the data directory from a copy, " +
 			"or go on without the topics that it does not know: orrery disk accept-loss DIR __cluster_metadata 0"})
 	return true
 }

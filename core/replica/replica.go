@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/orrery-log/orrery/core/env"
 	"github.com/orrery-log/orrery/core/journal"
@@ -26,8 +27,15 @@ type Replica struct {
 	// (acks=1) or committed (acks=all).
 	written   wait.Queue[int64, Ticket]
 	committed wait.Queue[int64, Ticket]
-	// polls hold the fetches that wait for records.
-	polls []Ticket
+	// polls hold the fetches that wait for records; some have ended otherwise.
+	polls []Poll
+	ended int // so many of polls, at most
+}
+
+// Poll is a fetch that waits for records, and for which of its parts.
+type Poll struct {
+	Ticket Ticket
+	Part   int32
 }
 
 // New is the copy that owns l; it does not lead yet.
@@ -67,29 +75,29 @@ func (r *Replica) WaitWritten(end int64, t Ticket) { r.written.Insert(end, t) }
 // WaitCommitted wakes t when everything before end is committed.
 func (r *Replica) WaitCommitted(end int64, t Ticket) { r.committed.Insert(end, t) }
 
-// Poll wakes t at the next rise of the watermark.
-func (r *Replica) Poll(t Ticket) { r.polls = append(r.polls, t) }
+// Poll has the fetch among those that the next rise of the watermark wakes.
+func (r *Replica) Poll(p Poll) { r.polls = append(r.polls, p) }
 
-// Unpoll forgets a poll that has ended otherwise.
-func (r *Replica) Unpoll(t Ticket) {
-	for i, p := range r.polls {
-		if p == t {
-			r.polls = append(r.polls[:i], r.polls[i+1:]...)
-			return
-		}
+// Unpoll counts a poll that has ended otherwise. They are taken out when they are
+// most, so that it costs no walk over the others.
+func (r *Replica) Unpoll(live func(Ticket) bool) {
+	if r.ended++; r.ended > 32 && r.ended*2 > len(r.polls) {
+		r.polls = slices.DeleteFunc(r.polls, func(p Poll) bool { return !live(p.Ticket) })
+		r.ended = 0
 	}
 }
 
 // Journaled takes the journal's progress and appends to wake the tickets whose
-// number has come.
-func (r *Replica) Journaled(written, synced env.Seq, wake []Ticket) []Ticket {
+// number has come, and to polls those that the watermark's rise wakes.
+func (r *Replica) Journaled(written, synced env.Seq, wake []Ticket, polls []Poll) ([]Ticket, []Poll) {
 	r.Log.Journaled(written, synced)
 	wake = pop(&r.written, r.Log.Written(), wake)
 	if end := commitEnd(r.Log.Durable()); r.leading && end > r.hw {
 		r.raise(end)
-		wake = append(wake, r.polls...)
+		polls = append(polls, r.polls...)
+		r.polls, r.ended = r.polls[:0], 0
 	}
-	return pop(&r.committed, r.hw, wake)
+	return pop(&r.committed, r.hw, wake), polls
 }
 
 // pop appends who waits for an end up to this one.
@@ -114,8 +122,10 @@ func (r *Replica) raise(end int64) {
 func (r *Replica) Drain(wake []Ticket) []Ticket {
 	wake = pop(&r.written, math.MaxInt64, wake)
 	wake = pop(&r.committed, math.MaxInt64, wake)
-	wake = append(wake, r.polls...)
-	r.polls, r.leading = nil, false
+	for _, p := range r.polls {
+		wake = append(wake, p.Ticket)
+	}
+	r.polls, r.ended, r.leading = nil, 0, false
 	return wake
 }
 
