@@ -142,13 +142,16 @@ func (s *survey) list() ([]uint64, error) {
 // checkNumber compares the journal's number with the first frame of each file,
 // where no client's bytes can be, and learns it there if it was lost.
 func (s *survey) checkNumber(names []uint64) error {
+	head := make([]byte, 64<<10) // a longer header is not checked
+	if s.walk.journal == 0 {
+		head = make([]byte, 4<<20)
+	}
 	for _, name := range names {
 		path := filepath.Join(s.dir, journalName(name))
 		f, err := os.Open(path)
 		if err != nil {
 			return err
 		}
-		head := make([]byte, 1<<20) // room for any header that has a few logs
 		n, err := f.ReadAt(head, 0)
 		f.Close()
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -24,6 +24,7 @@ type survivor struct {
 	files    []journalFile // still to be read
 	kept     int           // bytes of the last file that count; negative: all, as after a repair
 	walk     walk
+	buf      []byte
 	entries  []env.Entry // of the file that was read last; their bytes are the file's
 }
 
@@ -115,10 +116,11 @@ func (v *survivor) load() error {
 		name := v.files[0].name
 		v.files = v.files[1:]
 		path := filepath.Join(v.dir, journalName(name))
-		data, err := readFile(path, nil)
+		data, err := readFile(path, v.buf)
 		if err != nil {
 			return err
 		}
+		v.buf = data // all entries of the file before were copied
 		if len(v.files) == 0 && v.kept >= 0 {
 			data = data[:min(v.kept, len(data))]
 		}
