@@ -79,7 +79,13 @@ func (l *Log) findTimeInTail(q *TimeQuery) Plan {
 		if !belowLimit(b.end, q.Limit) {
 			break
 		}
-		if b.bytes != nil && b.maxTime >= q.Time {
+		if b.maxTime < q.Time {
+			continue
+		}
+		if _, lost := l.damage.pass(b.base); b.bytes == nil && lost {
+			return Plan{State: Damaged} // the record may be the one; to step over it would answer a later one
+		}
+		if b.bytes != nil {
 			q.From = max(q.From, b.base)
 			return Plan{State: Ready, Data: b.bytes}
 		}

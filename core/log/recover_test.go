@@ -106,6 +106,9 @@ func TestADamagedPayloadTellsWhatItWas(t *testing.T) {
 	require.Equal(t, Damaged, l.Read(nil, 2, 5, 1000, true).State)
 	p := l.Read(nil, 0, 5, 1000, true)
 	require.EqualValues(t, 2, record.Batch(p.Data).End()+1, "an answer ends before what is lost")
+	lost, ok := journalRecords(t, entries[2])
+	require.True(t, ok)
+	require.Equal(t, Damaged, l.FindTime(nil, &TimeQuery{Time: lost.MaxTime, From: 2, Limit: 5}).State, "the record asked for may be the lost one")
 	j, out := b.j, env.Outbox{}
 	require.NotZero(t, l.Accept(&j, &out))
 	p = l.Read(nil, 2, 5, 1, true)
@@ -155,4 +158,11 @@ func TestARemovedLogComesBackAsRemoved(t *testing.T) {
 	require.True(t, l.Gone())
 	require.Zero(t, l.NeedSeq())
 	require.True(t, again(append(entries, drop)).Removed())
+}
+
+func journalRecords(t *testing.T, e env.Entry) (journal.Records, bool) {
+	kind, r, ok := journal.Parse(e.Header)
+	require.True(t, ok)
+	require.Equal(t, journal.KindRecords, kind)
+	return journal.ParseRecords(r)
 }
