@@ -2,6 +2,7 @@ package crash
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -116,18 +117,13 @@ func (y flipTally) String() string {
 		y.flips, y.found, y.costly, y.missing, y.silent, y.refused, y.torn, y.harmless)
 }
 
-// TestFlippedBitsAreFoundAndNeverServed flips bits of what is on the medium. What
-// is read afterwards is what was written, or it is refused and the damage is named,
-// or it was in the last group of a journal that nobody closed: cut, with a line.
-func TestFlippedBitsAreFoundAndNeverServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a node for each flip; run it without -short")
-	}
-	rng := drawn(t)
-	m := newMachine(t, rng, process.Binary(t), small...)
+// flips runs rounds on one binary: each starts a node on a directory with a byte
+// that flipped, and reads all of it. It stops at the first that is wrong.
+func flips(t *testing.T, rng *rand.Rand, binary string, rounds int) (y flipTally, err error) {
+	t.Helper()
+	m := newMachine(t, rng, binary, small...)
 	all, killed, stopped := writeSome(t, m)
-	var y flipTally
-	for range max(2**powerRounds, 20) {
+	for range rounds {
 		image := killed
 		if rng.IntN(2) == 0 {
 			image = stopped
@@ -136,39 +132,44 @@ func TestFlippedBitsAreFoundAndNeverServed(t *testing.T) {
 		x := drawPlace(t, rng, m.disk)
 		require.NoError(t, m.disk.Flip(x.path, x.at, x.bits))
 		y.flips++
-		flipRound(t, m, all, x, image == stopped, &y)
+		if err := flipRound(m, all, image == stopped, &y); err != nil {
+			return y, fmt.Errorf("%s byte %d ^ %#02x (closed %v): %w", x.path, x.at, x.bits, image == stopped, err)
+		}
 	}
-	fmt.Printf("flips: %v\n", y)
-	require.NotZero(t, y.found)
+	return y, nil
 }
 
-// flipRound starts a node on a directory with one flipped byte and reads all of it.
-func flipRound(t *testing.T, m *machine, all written, x place, closed bool, y *flipTally) {
-	t.Helper()
-	where := fmt.Sprintf("%s byte %d ^ %#02x (closed %v)", x.path, x.at, x.bits, closed)
+// flipRound starts a node and reads back what is there. What is read has to be what
+// was written, and what is missing has to be named, or cut as a tear.
+func flipRound(m *machine, all written, closed bool, y *flipTally) error {
 	code, report := m.inspect()
-	require.Contains(t, []int{0, 1}, code, "%s\n%s", where, report)
+	if code != 0 && code != 1 {
+		return fmt.Errorf("disk inspect ends with %d: %s", code, report)
+	}
 	if err := m.tryStart(); err != nil {
-		require.ErrorContains(t, err, "damaged", where)
-		require.Equal(t, 1, code, "%s\n%s", where, report)
+		if code != 1 || !strings.Contains(err.Error(), "damaged") {
+			return fmt.Errorf("the start failed: %w; inspect %d: %s", err, code, report)
+		}
 		y.found++
 		y.refused++
-		return
+		return nil
 	}
+	defer m.node.Kill()
 	p := m.probe()
 	var missing []string
 	tail := true // nothing is behind what is missing
 	for n := range all {
 		got, refused := p.readBack("flip", int32(n), int64(len(all[n])))
 		for name := range refused {
-			require.Equal(t, "KAFKA_STORAGE_ERROR", name, where)
+			if name != "KAFKA_STORAGE_ERROR" {
+				return fmt.Errorf("a damaged range of partition %d is answered %s", n, name)
+			}
 		}
-		left := make(map[int64]linearizability.Record, len(all[n]))
-		for offset, r := range all[n] {
-			left[offset] = r
-		}
+		left := maps.Clone(all[n])
 		for _, r := range got {
-			require.Equal(t, all[n][r.Offset], r, "%s: this is not what was written at %d of partition %d", where, r.Offset, n)
+			if all[n][r.Offset] != r {
+				return fmt.Errorf("SERVED: %+v is not what was written at %d of partition %d: %+v", r, r.Offset, n, all[n][r.Offset])
+			}
 			delete(left, r.Offset)
 		}
 		for offset := range left {
@@ -177,9 +178,12 @@ func flipRound(t *testing.T, m *machine, all written, x place, closed bool, y *f
 		}
 		tail = tail && len(refused) == 0
 	}
-	said := m.node.Stderr()
-	torn := strings.Contains(said, tornTail)
 	slices.Sort(missing)
+	said := m.node.Stderr()
+	if gone, err := m.node.Exited(); gone {
+		return fmt.Errorf("the node ended: %w\n%s", err, said)
+	}
+	torn := strings.Contains(said, tornTail)
 	switch {
 	case len(missing) == 0 && code == 1:
 		y.found++
@@ -194,13 +198,45 @@ func flipRound(t *testing.T, m *machine, all written, x place, closed bool, y *f
 		if !strings.Contains(said, "damaged") {
 			y.silent++
 		}
-	case torn && tail:
-		require.False(t, closed, "%s: a journal that was closed has no last group: %v are cut\n%s", where, missing, said)
+	case torn && tail && !closed: // a journal that was closed has no last group
 		y.torn++
 	default:
-		require.Fail(t, "records are missing, and nobody says why", "%s: %v\ninspect %d: %s\n%s", where, missing, code, report, said)
+		return fmt.Errorf("missing, and nobody says why: %v\ninspect: %s\n%s", missing, report, said)
 	}
-	gone, err := m.node.Exited()
-	require.False(t, gone, "%s: %v\n%s", where, err, said)
-	m.node.Kill()
+	return nil
+}
+
+// TestFlippedBitsAreFoundAndNeverServed flips bits of what is on the medium. What
+// is read afterwards is what was written, or it is refused and the damage is named,
+// or it was in the last group of a journal that nobody closed: cut, with a line.
+func TestFlippedBitsAreFoundAndNeverServed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a node for each flip; run it without -short")
+	}
+	y, err := flips(t, drawn(t), process.Binary(t), max(4**powerRounds, 40))
+	fmt.Printf("flips: %v\n", y)
+	require.NoError(t, err)
+	require.NotZero(t, y.found)
+	require.NotZero(t, y.torn)
+}
+
+// TestBuildsThatTrustTheMediumAreCaught flips bits under builds that leave a checksum
+// out. Each must fail the rounds.
+func TestBuildsThatTrustTheMediumAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and starts many nodes; run it without -short")
+	}
+	for _, b := range []struct{ name, file, text, by string }{
+		{"entries of the journal are not verified", "disk/frame.go",
+			"if len(data) < n || crc32.Checksum(payload, castagnoli) != be.Uint32(data[25:]) {", "if len(data) < n {"},
+		{"batches of segments are not verified", "core/log/load.go",
+			"return b.Sound() && b.LeaderEpoch()", "return b.LeaderEpoch()"},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			y, err := flips(t, drawn(t), broken(t, b.file, b.text, b.by), 400)
+			how, _, _ := strings.Cut(fmt.Sprint(err), "\n")
+			fmt.Printf("flips: a build in which %s, after %d flips: %s\n", b.name, y.flips, how)
+			require.Error(t, err, "the broken build was not caught: %v", y)
+		})
+	}
 }
