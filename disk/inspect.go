@@ -147,7 +147,7 @@ func (x *inspection) journal(dir string, number uint64) error {
 	x.Journal = JournalReport{Files: len(s.files), Bytes: s.bytes, Frames: w.frames, Entries: w.entries, Cut: w.cut, Last: w.seq,
 		Torn: s.size - s.kept, Strays: s.odd, Unfinished: s.temps}
 	v := newSurvivor(&Disk{opts: Options{}.withDefaults()}, s, nil)
-	v.kept = s.kept
+	v.kept, v.live = s.kept, x.InUseBy != ""
 	for {
 		p, err := v.next()
 		if err != nil {
@@ -220,7 +220,8 @@ func (x *inspection) learn(data []byte) {
 	}
 }
 
-// segments compares the files with what the checkpoints say of them.
+// segments compares the files with what the checkpoints say of them. A process
+// that uses the directory may have dropped some since.
 func (x *inspection) segments() error {
 	found, err := listSegments(x.root, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
@@ -236,7 +237,7 @@ func (x *inspection) segments() error {
 	for _, l := range x.logs {
 		for i := range l.account.Segments {
 			a := &l.account.Segments[i]
-			if there[a.ID] || l.removed || a.End <= l.Start || a.Size == 0 {
+			if there[a.ID] || x.InUseBy != "" || l.removed || a.End <= l.Start || a.Size == 0 {
 				continue
 			}
 			l.Segments = append(l.Segments, SegmentReport{File: x.relative(a.ID), State: "missing", Fault: "the journal counts on it"})

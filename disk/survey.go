@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +72,9 @@ func takeSurvey(dir string, number uint64) (*survey, error) {
 			s.odd = append(s.odd, journalName(name))
 			continue
 		}
-		if buf, err = readFile(filepath.Join(dir, journalName(name)), buf); err != nil {
+		if buf, err = readFile(filepath.Join(dir, journalName(name)), buf); errors.Is(err, fs.ErrNotExist) {
+			continue // cut by the process that uses the directory; else it will be missed
+		} else if err != nil {
 			return nil, err
 		}
 		s.bytes += int64(len(buf))
@@ -149,7 +152,9 @@ func (s *survey) checkNumber(names []uint64) error {
 	for _, name := range names {
 		path := filepath.Join(s.dir, journalName(name))
 		f, err := os.Open(path)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
 			return err
 		}
 		n, err := f.ReadAt(head, 0)

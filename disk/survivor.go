@@ -2,7 +2,9 @@ package disk
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +25,7 @@ type survivor struct {
 	cut      env.Seq
 	files    []journalFile // still to be read
 	kept     int           // bytes of the last file that count; negative: all, as after a repair
+	live     bool          // another process uses the directory, and may cut the journal
 	walk     walk
 	buf      []byte
 	entries  []env.Entry // of the file that was read last; their bytes are the file's
@@ -117,7 +120,9 @@ func (v *survivor) load() error {
 		v.files = v.files[1:]
 		path := filepath.Join(v.dir, journalName(name))
 		data, err := readFile(path, v.buf)
-		if err != nil {
+		if v.live && errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
 			return err
 		}
 		v.buf = data // all entries of the file before were copied
@@ -154,7 +159,9 @@ func (v *survivor) checkpoints() ([]env.Entry, error) {
 		if p.file != name {
 			f.Close()
 			var err error
-			if f, err = os.Open(filepath.Join(v.dir, journalName(p.file))); err != nil {
+			if f, err = os.Open(filepath.Join(v.dir, journalName(p.file))); v.live && errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if err != nil {
 				return nil, err
 			}
 			name = p.file
