@@ -230,7 +230,7 @@ func (b *Broker) append(slot int32, batch batchIn, out *env.Outbox) (base, end i
 	p := &b.parts[slot]
 	before, first := p.rep.Log.TailBytes(), len(out.Journal)
 	base, end = p.rep.Append(&b.journal, out, b.now, batch.data, batch.info)
-	b.tails += p.rep.Log.TailBytes() - before
+	b.tailsMoved(p.rep.Log.TailBytes() - before)
 	b.noteEntries(slot, out, first)
 	b.appended(slot, int64(len(batch.data)), out)
 	return base, end

@@ -23,10 +23,13 @@ type keeper struct {
 	round    env.Time // Mono of the next look at every log
 	swept    env.Time // Mono of the next retention check
 	pressing bool     // stores are under way because of the tails budget
+	freed    int64    // bytes that have left the tails since then
+	enough   int64    // pressing ends when so many have: half of what was under way
 	grown    int64    // bytes that were appended, not carried, since the last round for the journal began
 	goal     env.Seq  // a round is under way: every log shall need nothing before it; 0: none is
 	cutting  bool     // something is under way that will let the cut move
-	again    bool     // look again in this round: a Store was confirmed
+	storing  int      // logs that had a Store under way at the last look of this round
+	stored   int      // confirmed Stores since; when it is half of them, look again
 	waits    env.Seq  // look again in this round when this is Synced; 0: nothing is on its way
 }
 
@@ -89,7 +92,7 @@ func (b *Broker) pump(slot int32, out *env.Outbox) {
 	l := b.parts[slot].rep.Log
 	first, before := len(out.Journal), l.TailBytes()
 	l.Pump(&b.journal, out, b.now)
-	b.tails += l.TailBytes() - before
+	b.tailsMoved(l.TailBytes() - before)
 	b.noteEntries(slot, out, first)
 	b.reap(slot)
 }
@@ -107,10 +110,9 @@ func (b *Broker) onStored(e env.Stored, out *env.Outbox) {
 	if b.phase == serving && l.WantsCheckpoint() {
 		l.Checkpoint(&b.journal, out)
 	}
-	b.tails += l.TailBytes() - before
+	b.tailsMoved(l.TailBytes() - before)
 	b.noteEntries(slot, out, first)
-	b.keeper.pressing = false
-	b.keeper.again = true
+	b.keeper.stored++
 	b.reap(slot)
 	b.more(out)
 }
@@ -144,14 +146,29 @@ func (b *Broker) retain(out *env.Outbox) {
 		first, before := len(out.Journal), l.TailBytes()
 		l.ExpireProducers(b.now.WallMillis())
 		l.Retain(&b.journal, out, b.now, p.rep.HW())
-		b.tails += l.TailBytes() - before
+		b.tailsMoved(l.TailBytes() - before)
 		b.noteEntries(int32(slot), out, first)
+	}
+	b.keeper.lookAgain()
+}
+
+// tailsMoved counts bytes that have come to the tails, or left them.
+func (b *Broker) tailsMoved(bytes int64) {
+	b.tails += bytes
+	if k := &b.keeper; bytes < 0 {
+		k.freed -= bytes
+		k.pressing = k.pressing && k.freed < k.enough
 	}
 }
 
+// lookAgain has the round under way look at every log again: some have changed in
+// a way that no Stored tells of.
+func (k *keeper) lookAgain() { k.stored = math.MaxInt32 }
+
 // relieveTails stores the largest tails while more than half of the budget is
-// used, or more than lets the first produce at the door in, and nothing that
-// would help is under way.
+// used, or more than lets the first produce at the door in. It looks again when
+// half of what is under way by then has left memory: a look at every log for each
+// confirmed Store would be the square of their number.
 func (b *Broker) relieveTails(out *env.Outbox) {
 	wanted := b.tailsWanted()
 	if b.tails <= min(b.lim.Tails/2, wanted) || b.keeper.pressing {
@@ -162,18 +179,21 @@ func (b *Broker) relieveTails(out *env.Outbox) {
 		bytes int64
 	}
 	var largest []tail
+	unstored := int64(0)
 	for slot := range b.parts {
 		if p := &b.parts[slot]; p.live && p.rep.Log.Unstored() > 0 {
 			largest = append(largest, tail{int32(slot), p.rep.Log.Unstored()})
+			unstored += p.rep.Log.Unstored()
 		}
 	}
 	slices.SortStableFunc(largest, func(x, y tail) int { return cmp.Compare(y.bytes, x.bytes) })
-	over := b.tails - min(b.lim.Tails/4, wanted)
+	over, underway := b.tails-min(b.lim.Tails/4, wanted), b.tails-unstored
 	for i := 0; i < len(largest) && over > 0; i++ {
 		over -= largest[i].bytes
+		underway += largest[i].bytes
 		b.store(largest[i].slot, out)
 	}
-	b.keeper.pressing = true
+	b.keeper.pressing, b.keeper.freed, b.keeper.enough = true, 0, underway/2
 }
 
 // relieveJournal brings the cut forward, in rounds, while the journal is more
@@ -192,10 +212,10 @@ func (b *Broker) relieveJournal(out *env.Outbox) {
 		return
 	case k.goal == 0:
 		k.goal, k.grown = b.journal.Recent(b.lim.Journal/4), 0
-	case !k.again && (k.waits == 0 || b.journal.Synced() < k.waits):
+	case (k.stored == 0 || k.stored < k.storing/2) && (k.waits == 0 || b.journal.Synced() < k.waits):
 		return
 	}
-	k.again = false
+	k.stored = 0
 	b.journal.CutTo(out, min(b.need(), b.journal.Synced()+1))
 	if k.cutting = b.releaseLogs(out); !k.cutting {
 		k.goal = 0
@@ -207,7 +227,8 @@ func (b *Broker) relieveJournal(out *env.Outbox) {
 func (b *Broker) releaseLogs(out *env.Outbox) bool {
 	k := &b.keeper
 	carry := b.journal.Behind() < b.lim.Journal*3/4
-	left, storing := false, false
+	left := false
+	k.storing = 0
 	for slot := range b.parts {
 		l := b.parts[slot].rep.Log
 		if l == nil || l.NeedSeq() == 0 || l.NeedSeq() >= k.goal {
@@ -216,15 +237,17 @@ func (b *Broker) releaseLogs(out *env.Outbox) bool {
 		left = true
 		first, before := len(out.Journal), l.TailBytes()
 		l.Release(&b.journal, out, b.now, carry)
-		b.tails += l.TailBytes() - before
+		b.tailsMoved(l.TailBytes() - before)
 		b.noteEntries(int32(slot), out, first)
-		storing = storing || l.Storing()
+		if l.Storing() {
+			k.storing++
+		}
 	}
 	k.waits = 0
 	if last := b.journal.Next() - 1; b.journal.Synced() < last {
 		k.waits = last
 	}
-	return left && (storing || k.waits != 0)
+	return left && (k.storing > 0 || k.waits != 0)
 }
 
 // need is the least Seq that some log needs.

@@ -70,8 +70,9 @@ func (b *Broker) purgePart(p *purge, slot int32, offset int64, out *env.Outbox) 
 	first := len(out.Journal)
 	before := rep.Log.TailBytes()
 	p.seq = rep.Log.SetStart(&b.journal, out, offset)
-	b.tails += rep.Log.TailBytes() - before
+	b.tailsMoved(rep.Log.TailBytes() - before)
 	b.noteEntries(slot, out, first)
+	b.keeper.lookAgain()
 	return env.NoError
 }
 

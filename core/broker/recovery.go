@@ -91,7 +91,7 @@ func (b *Broker) replay(e *env.Entry, out *env.Outbox) {
 	if l.Unstored() >= b.lim.StoreBytes && l.HasOpenSegment() {
 		l.Store(&b.journal, out, b.now)
 	}
-	b.tails += l.TailBytes() - before
+	b.tailsMoved(l.TailBytes() - before)
 	b.starts.damaged = b.starts.damaged || e.Damaged
 }
 
@@ -133,7 +133,7 @@ func (b *Broker) replayed(out *env.Outbox) {
 		l := b.parts[slot].rep.Log
 		before := l.TailBytes()
 		l.Recovered(b.now)
-		b.tails += l.TailBytes() - before
+		b.tailsMoved(l.TailBytes() - before)
 	}
 	for _, d := range b.starts.damages {
 		if d.Upto != 0 {
@@ -297,10 +297,10 @@ func (b *Broker) removeLog(slot int32, out *env.Outbox) {
 		delete(b.slots, p.id)
 	}
 	b.dying[p.id] = slot
-	first := len(out.Journal)
-	b.tails -= p.rep.Log.TailBytes()
+	first, before := len(out.Journal), p.rep.Log.TailBytes()
 	p.rep.Log.Remove(&b.journal, out)
-	b.tails += p.rep.Log.TailBytes()
+	b.tailsMoved(p.rep.Log.TailBytes() - before)
 	b.noteEntries(slot, out, first)
+	b.keeper.lookAgain()
 	b.reap(slot)
 }
