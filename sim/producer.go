@@ -33,6 +33,7 @@ type producer struct {
 type line struct {
 	sequence int32
 	order    int64
+	acked    int // batches acknowledged in this session
 	open     []*parcel
 }
 
@@ -147,7 +148,14 @@ func (p *producer) pump() {
 		return
 	}
 	for i := range p.lines {
-		for _, c := range p.lines[i].open {
+		open := p.lines[i].open
+		under := len(open) > 0 && open[0].sent // under way since earlier
+		for k, c := range open {
+			// As Kafka's producer does, a batch goes again only when it is the first
+			// that has no answer: else it could overtake those before it.
+			if k > 0 && under && c.tries > 0 && p.plan.Idempotent {
+				break
+			}
 			if !c.sent {
 				p.send(c)
 				if !p.link.open {
@@ -233,6 +241,7 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 	case env.NoError:
 		p.fails = 0
 		p.settle(c)
+		p.lines[c.partition].acked++
 		p.w.story.produced(c, a.BaseOffset)
 		p.w.truth.produced(l, a.BaseOffset, c.first, c.count, p.plan.Acks, a.LogAppendTime)
 		if p.plan.Idempotent && p.draw.chance(p.plan.Bumps) {
@@ -251,7 +260,7 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 			p.failed(c) // an earlier one did not arrive; all go again in order
 			return
 		}
-		if p.resentSame(l) {
+		if p.lines[c.partition].acked > 0 && p.resentSame(l) {
 			p.w.fail(notOnce, "%s: %s sends sequence %d of producer %d epoch %d, the next one due, and is refused with error %d",
 				l, p.name(), c.bytes.BaseSequence(), p.id, p.epoch, a.ErrorCode)
 		}
@@ -271,7 +280,9 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 }
 
 // resentSame tells whether a refused sequence breaks a promise: on a durable
-// topic nothing that the broker knew of this producer may be forgotten.
+// topic nothing that the broker knew of this producer may be forgotten. (A broker
+// that knows nothing of a producer takes any sequence first, KIP-360: then one
+// that overtook others shuts them out.)
 func (p *producer) resentSame(l *logTruth) bool {
 	return !l.topic.relaxed && !p.w.plan.Topics[p.plan.Topic].Churn && !l.rotten
 }
