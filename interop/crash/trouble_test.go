@@ -51,7 +51,7 @@ func TestADiskThatFailsEndsTheProcess(t *testing.T) {
 	slowest := time.Duration(0)
 	for i, x := range troubles {
 		require.NoError(t, progress(l, m.node))
-		t.Logf("the next request of kind %d under %s fails with %v", x.op, x.under, x.errno)
+		t.Logf("the next %v under %s fails with %v", x.op, x.under, x.errno)
 		times := 1
 		if x.op == powerfs.OpWrite {
 			times = -1
@@ -277,7 +277,7 @@ func TestAHungDiskDelaysProducesAndNothingElse(t *testing.T) {
 // the tails or the journal have no more room.
 func TestHungSegmentsCostNothingUntilTheBudgetsAreFull(t *testing.T) {
 	for _, op := range []powerfs.Op{powerfs.OpWrite, powerfs.OpSync, powerfs.OpName} {
-		t.Run(fmt.Sprintf("requests of kind %d", op), func(t *testing.T) {
+		t.Run(op.String(), func(t *testing.T) {
 			m := newMachine(t, drawn(t), process.Binary(t), small...)
 			m.start()
 			m.topic("full", 1)
@@ -305,7 +305,7 @@ func TestHungSegmentsCostNothingUntilTheBudgetsAreFull(t *testing.T) {
 			require.Zero(t, code)
 			require.Equal(t, n, offset, "what was refused must not be there")
 			requireAll(t, p, n+1)
-			fmt.Printf("trouble: with segments hung (kind %d), %d produces of 100 kB were acknowledged before one got REQUEST_TIMED_OUT\n", op, n)
+			fmt.Printf("trouble: with each %v of segments hung, %d produces of 100 kB were acknowledged before one got REQUEST_TIMED_OUT\n", op, n)
 			require.NoError(t, m.node.Stop(20*time.Second))
 		})
 	}

@@ -20,6 +20,10 @@ const (
 	OpAny               // any of these
 )
 
+func (o Op) String() string {
+	return [...]string{"write", "fsync", "fsync of a directory", "change of a name", "rmdir", "any"}[o]
+}
+
 type faults struct {
 	mu    sync.Mutex
 	rules []*rule
