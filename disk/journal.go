@@ -303,8 +303,15 @@ func (j *journal) syncDue(now time.Time) bool {
 	if j.wanted > j.synced.seq && j.at.seq > j.synced.seq && (j.frameless() || j.since >= j.d.opts.RoundBytes) {
 		return true
 	}
-	return j.force || j.closing || j.at.seq > j.synced.seq && now.Sub(j.oldest) >= j.d.opts.SyncAge
+	if j.force || j.closing {
+		return true
+	}
+	return j.at.seq > j.synced.seq && (now.Sub(j.oldest) >= j.d.opts.SyncAge || now.Sub(j.quiet) >= lull)
 }
+
+// lull is how long nothing is written before what nobody waits for is synced: the
+// medium has nothing else to do, and a full journal may wait for a checkpoint.
+const lull = 10 * time.Millisecond
 
 // sealDue: all is quiet and synced, and no frame on the medium says so, or none
 // names a cut that would free a file. Behind such a frame nothing synced can be
@@ -384,7 +391,7 @@ func (j *journal) nextTimer() time.Duration {
 		return wait
 	}
 	if j.at.seq > j.synced.seq {
-		wait = j.d.opts.SyncAge - time.Since(j.oldest)
+		wait = min(j.d.opts.SyncAge-time.Since(j.oldest), lull-time.Since(j.quiet))
 	} else if j.sealWanted() {
 		wait = j.d.opts.SealAfter - time.Since(j.quiet)
 	}

@@ -439,3 +439,11 @@ func TestCloseCarriesOutWhatWasAsked(t *testing.T) {
 	r.expect(all...)
 	require.Equal(t, []env.SegmentInfo{{ID: id, Size: 3<<20 + 400}}, r.found.Segments)
 }
+
+func TestALullIsUsedToSync(t *testing.T) {
+	r := newRig(t, Options{SyncAge: time.Hour, SealAfter: time.Hour})
+	e := r.entry(1, 10)
+	e.Sync = false // as a checkpoint's, for which a full journal may wait
+	r.d.Act(&env.Outbox{Journal: []env.Entry{e}})
+	r.until(func() bool { return r.synced == 1 })
+}

@@ -13,7 +13,7 @@ import (
 
 // segments is the goroutine that owns all writing of segment files. A Store is
 // written when it comes, since the core collects large ones; the fsync is lazy,
-// and runs beside, one at a time.
+// and runs beside, in flights.
 type segments struct {
 	d    *Disk
 	root string
@@ -24,10 +24,9 @@ type segments struct {
 	bytes   int64                      // not synced, of all
 	hurried int                        // how many of byID are to be synced now
 
-	syncing  *segment
-	syncedTo int64
-	finished chan error
-	closing  bool
+	flight  []*segment // whose fsyncs are under way
+	landed  chan error // they have ended
+	closing bool
 }
 
 // segment is an open segment file.
@@ -41,6 +40,9 @@ type segment struct {
 	sealed  bool      // complete: its state goes with its last sync
 	named   bool      // its name and its directories' are durable
 	dropped bool
+
+	flying   bool  // its fsync is under way
+	syncedTo int64 // what is synced then
 }
 
 // segmentWork is a trim, a drop of store.Segment, or a store.
@@ -51,7 +53,7 @@ type segmentWork struct {
 }
 
 func newSegments(d *Disk) *segments {
-	return &segments{d: d, root: filepath.Join(d.opts.Dir, segmentsDir), byID: map[env.SegmentID]*segment{}, finished: make(chan error, 1)}
+	return &segments{d: d, root: filepath.Join(d.opts.Dir, segmentsDir), byID: map[env.SegmentID]*segment{}, landed: make(chan error, 1)}
 }
 
 func (s *segments) run() {
@@ -72,22 +74,22 @@ func (s *segments) loop() error {
 				return err
 			}
 			select { // a long queue must not keep a finished fsync waiting
-			case err := <-s.finished:
-				if err := s.syncDone(err); err != nil {
+			case err := <-s.landed:
+				if err := s.land(err); err != nil {
 					return err
 				}
 			default:
 			}
 		}
 		clear(work)
-		s.startSync()
-		if s.closing && s.syncing == nil {
+		s.startFlight()
+		if s.closing && len(s.flight) == 0 {
 			return nil
 		}
 		timer.Reset(s.nextTimer())
 		select {
-		case err := <-s.finished:
-			if err := s.syncDone(err); err != nil {
+		case err := <-s.landed:
+			if err := s.land(err); err != nil {
 				return err
 			}
 		case <-s.d.work.wake:
@@ -130,7 +132,7 @@ func (s *segments) store(w *env.Store) error {
 		s.hurry(g)
 	}
 	s.d.emit(env.Stored{Segment: g.id, Written: g.written, Synced: g.synced})
-	s.startSync()
+	s.startFlight()
 	return nil
 }
 
@@ -143,6 +145,9 @@ func (s *segments) open(id env.SegmentID, at int64) (*segment, error) {
 	}
 	if g.hold != nil {
 		return g, nil
+	}
+	if err := s.makeRoom(); err != nil {
+		return nil, err
 	}
 	flag := os.O_RDWR
 	if at == 0 && !g.named {
@@ -201,76 +206,6 @@ func (s *segments) write(g *segment, data [][]byte) error {
 	return flush(s.buf)
 }
 
-// startSync starts the next fsync if one is due and none is under way.
-func (s *segments) startSync() {
-	if s.syncing != nil || len(s.dirty) == 0 {
-		return
-	}
-	if s.bytes >= s.d.opts.StoreSyncBytes || s.closing || s.d.handles.full() {
-		for _, g := range s.dirty {
-			s.hurry(g)
-		}
-	}
-	at := 0
-	if s.hurried > 0 {
-		for !s.dirty[at].hurry {
-			at++
-		}
-	} else if time.Since(s.dirty[0].since) < s.d.opts.StoreSyncAge {
-		return
-	}
-	g := s.dirty[at]
-	s.dirty = append(s.dirty[:at], s.dirty[at+1:]...)
-	s.syncing, s.syncedTo = g, g.written
-	s.calm(g)
-	f, named, dir, hooks := g.hold.f, g.named, partitionDir(s.root, g.id.Log()), s.d.opts.hooks
-	go func() { s.finished <- syncSegment(f, named, dir, s.root, hooks, &s.d.reserve) }()
-}
-
-// syncSegment syncs a file, and if it is new the three directories above it too.
-func syncSegment(f *os.File, named bool, dir, root string, hooks hooks, spare *reserve) error {
-	if err := hooks.sync(f); err != nil {
-		return fmt.Errorf("fsync %s: %w", f.Name(), err) // final: a second one would answer nil
-	}
-	if named {
-		return nil
-	}
-	for _, d := range []string{dir, filepath.Dir(dir), root} {
-		if err := spare.lend(func() error { return hooks.syncDir(d) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *segments) syncDone(err error) error {
-	if err != nil {
-		return err
-	}
-	g := s.syncing
-	s.syncing = nil
-	if g.dropped {
-		s.d.handles.release(g.hold)
-		return nil
-	}
-	s.bytes -= s.syncedTo - g.synced
-	g.synced, g.named = s.syncedTo, true
-	s.d.emit(env.Stored{Segment: g.id, Written: g.written, Synced: g.synced})
-	switch {
-	case g.synced < g.written || g.hurry:
-		g.since = time.Now()
-		s.dirty = append(s.dirty, g)
-	default:
-		s.d.handles.release(g.hold)
-		g.hold = nil
-		if g.sealed {
-			delete(s.byID, g.id)
-		}
-	}
-	s.startSync()
-	return nil
-}
-
 // trim cuts a file of an earlier life to End bytes, durably.
 func (s *segments) trim(t env.Trim) error {
 	if g := s.byID[t.Segment]; g != nil {
@@ -307,7 +242,12 @@ func (s *segments) trim(t env.Trim) error {
 	}
 	// Bytes that a checkpoint counts have a durable name; an empty file may have none.
 	if t.End == 0 {
-		if err := syncSegment(hold.f, false, filepath.Dir(path), s.root, s.d.opts.hooks, &s.d.reserve); err != nil {
+		if err := s.d.opts.hooks.sync(hold.f); err != nil {
+			return fmt.Errorf("fsync %s: %w", path, err)
+		}
+		above := newDirs(s.root)
+		above.add(t.Segment.Log())
+		if err := above.sync(s.d.opts.hooks, &s.d.reserve); err != nil {
 			return err
 		}
 	}
@@ -324,7 +264,7 @@ func (s *segments) drop(id env.SegmentID) error {
 		delete(s.byID, id)
 		s.bytes -= g.written - g.synced
 		s.calm(g)
-		if s.syncing != g && g.hold != nil {
+		if !g.flying && g.hold != nil {
 			s.forgetDirty(g)
 			s.d.handles.release(g.hold)
 		}
@@ -364,7 +304,7 @@ func (s *segments) calm(g *segment) {
 }
 
 func (s *segments) nextTimer() time.Duration {
-	if s.syncing != nil || len(s.dirty) == 0 {
+	if len(s.flight) > 0 || len(s.dirty) == 0 {
 		return time.Hour
 	}
 	return max(s.d.opts.StoreSyncAge-time.Since(s.dirty[0].since), 0)
