@@ -127,3 +127,25 @@ func BenchmarkTenThousandSmallTailsAreStored(b *testing.B) {
 		b.ReportMetric(float64(stored), "stores")
 	}
 }
+
+// The disk hangs and five thousand produces wait at the door; then it goes on.
+func BenchmarkFiveThousandProducesWaitAtTheDoor(b *testing.B) {
+	const produces = 5000
+	for b.Loop() {
+		h := newHot(b, 1000)
+		h.s.b.lim.Unwritten = 2000
+		var last uint64
+		for c := range produces {
+			h.s.b.Step(h.s.now, env.Opened{Conn: env.ConnID(c + 2)}, &h.out)
+			r := h.request()
+			r.Conn, r.N = env.ConnID(c+2), 1
+			h.s.b.Step(h.s.now, r, &h.out)
+			h.s.b.WakeAt()
+		}
+		for len(h.s.b.lobby.queue) > 0 {
+			last = uint64(h.s.b.journal.Next() - 1)
+			h.s.b.Step(h.s.now, env.Journaled{Written: env.Seq(last), Synced: env.Seq(last)}, &h.out)
+			h.out.Reset()
+		}
+	}
+}

@@ -1,18 +1,19 @@
 package broker
 
 import (
-	"math"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/wait"
 )
 
 // lobby is the queue of produces that wait, in arrival order, for room in a
 // budget before they change any state. (Fetches wait parked: see fetch.go.)
 type lobby struct {
 	queue []waiting
+	due   env.Time // no deadline in the queue is earlier
 }
 
 // waiting is one produce at the door.
@@ -31,11 +32,29 @@ func (w *waiting) request() env.Request {
 }
 
 func (d *lobby) wakeAt() env.Time {
-	at := env.Time(math.MaxInt64)
-	for i := range d.queue {
-		at = min(at, d.queue[i].deadline)
+	if len(d.queue) == 0 {
+		return wait.Never
 	}
-	return at
+	return d.due
+}
+
+func (d *lobby) push(w waiting) {
+	d.due = min(d.wakeAt(), w.deadline)
+	d.queue = append(d.queue, w)
+}
+
+// take removes the i-th, mostly the first.
+func (d *lobby) take(i int) waiting {
+	w := d.queue[i]
+	if i > 0 {
+		d.queue = slices.Delete(d.queue, i, i+1)
+		return w
+	}
+	d.queue[0] = waiting{}
+	if d.queue = d.queue[1:]; len(d.queue) == 0 {
+		d.queue = nil
+	}
+	return w
 }
 
 func (d *lobby) forget(id env.ConnID) {
@@ -48,36 +67,41 @@ func (b *Broker) waitAtDoor(r env.Request, req *kmsg.ProduceRequest) bool {
 	if len(b.lobby.queue) == 0 && b.room(&w) && b.share(&w) {
 		return false
 	}
-	b.lobby.queue = append(b.lobby.queue, w)
+	b.lobby.push(w)
 	return true
 }
 
 // admitWaiting lets in the first produce that there is room for, or answers one
 // whose time is up. It tells whether one left the queue.
 func (b *Broker) admitWaiting(out *env.Outbox) bool {
-	full := false
+	full, due := false, wait.Never
 	var over []env.ConnID // connections that have used up their share
 	for i := range b.lobby.queue {
-		w := b.lobby.queue[i]
-		late := b.now.Mono >= w.deadline
-		if !late {
-			full = full || !b.room(&w)
-			if full || slices.Contains(over, w.conn) {
-				continue // nobody overtakes; those behind it may be late
-			}
-			if !b.share(&w) {
-				over = append(over, w.conn)
-				continue
-			}
+		w := &b.lobby.queue[i]
+		if b.now.Mono >= w.deadline {
+			late := b.lobby.take(i)
+			b.refuseWaiting(&late, out)
+			return true
 		}
-		b.lobby.queue = slices.Delete(b.lobby.queue, i, i+1)
-		if late {
-			b.refuseWaiting(&w, out)
-		} else {
-			b.produce(w.request(), w.produce, w.deadline, out)
+		due = min(due, w.deadline)
+		if full = full || !b.room(w); full {
+			if b.now.Mono < b.lobby.due {
+				return false // nobody overtakes, and nobody is late
+			}
+			continue
 		}
+		if slices.Contains(over, w.conn) {
+			continue
+		}
+		if !b.share(w) {
+			over = append(over, w.conn)
+			continue
+		}
+		let := b.lobby.take(i)
+		b.produce(let.request(), let.produce, let.deadline, out)
 		return true
 	}
+	b.lobby.due = due // all were looked at
 	return false
 }
 
