@@ -187,6 +187,7 @@ func pieces(infos []env.SegmentInfo, entries []env.Entry, damage []env.Damage, b
 		out = append(out, env.Survived{Checkpoints: checkpoints[:n:n]})
 		checkpoints = checkpoints[n:]
 	}
+	atOnce := r.chance(500) // damage is told before the first entry, or where it is
 	for len(entries) > 0 {
 		n, size := 0, int64(0)
 		for n < len(entries) && (n == 0 || size < bound) {
@@ -198,6 +199,9 @@ func pieces(infos []env.SegmentInfo, entries []env.Entry, damage []env.Damage, b
 			piece[i] = copyEntry(entries[i])
 		}
 		told := 0
+		if atOnce {
+			told = len(damage)
+		}
 		for told < len(damage) && damage[told].Upto <= piece[n-1].Seq {
 			told++
 		}
