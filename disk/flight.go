@@ -161,7 +161,7 @@ func (d *dirs) sync(hooks hooks, spare *reserve) error {
 	})
 }
 
-// together calls f for each of 0..n-1, some at a time, and returns their errors.
+// together calls f for each of 0..n-1, some at a time, and returns the first error.
 func together(n int, f func(int) error) error {
 	if n == 1 {
 		return f(0)
@@ -177,5 +177,10 @@ func together(n int, f func(int) error) error {
 		})
 	}
 	calls.Wait()
-	return errors.Join(errs...)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
