@@ -123,6 +123,16 @@ func TestAFetchOfManyPartitionsKeepsTheReadsBudget(t *testing.T) {
 	require.NotEmpty(t, answered[*kmsg.FetchResponse](r, name).Topics[0].Partitions[0].RecordBatches)
 }
 
+func TestAFetchOfNoBytesBringsOneBatchAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	r.create("a", 1)
+	r.produce(1, "a", 0, -1, []byte("x"))
+	r.settle()
+	req := fetchRequest(12, 500, "a")
+	req.MaxBytes, req.Topics[0].Partitions[0].PartitionMaxBytes = 0, 0
+	require.NotEmpty(t, answered[*kmsg.FetchResponse](r, r.ask(1, req)).Topics[0].Partitions[0].RecordBatches)
+}
+
 func TestAFetchThatWaitsForRoomStandsInTheQueueOnce(t *testing.T) {
 	r := newRig(t, func(l *env.Limits) { l.Replies = 2000 })
 	r.create("a", 1)

@@ -165,7 +165,7 @@ func (b *Broker) enough(f *fetch) bool {
 		if part.from < r.Log.Start() || part.from > r.Log.End() {
 			return true
 		}
-		need := min(int64(part.max), f.minBytes-sum)
+		need := max(1, min(int64(part.max), f.minBytes-sum)) // a maximum of 0 brings one batch, too
 		got := r.Log.Available(part.from, r.ReadLimit(), need)
 		if got > 0 && got >= int64(part.max) {
 			return true

@@ -60,8 +60,11 @@ func (b *Broker) metaCommitted(out *env.Outbox) {
 		b.meta.waiting = b.meta.waiting[1:]
 		b.meta.applied = m.end
 		for _, r := range metaRecords(m.data) {
+			if gone, ok := r.(metadata.RemoveTopic); ok {
+				b.dropTopic(b.image.TopicByID(gone.ID), out) // while the image knows its partitions
+			}
 			b.image.Apply(r)
-			b.follow(r, out)
+			b.follow(r)
 		}
 	}
 	if f := b.admin.flight; f != nil && f.end <= b.meta.applied {
@@ -102,15 +105,13 @@ func metaRecords(batch record.Batch) []metadata.Record {
 }
 
 // follow does on this node what a committed record says.
-func (b *Broker) follow(r metadata.Record, out *env.Outbox) {
+func (b *Broker) follow(r metadata.Record) {
 	switch r := r.(type) {
 	case metadata.RegisterBroker:
 		b.leadAll()
 	case metadata.AddPartition:
 		b.assume(b.image.TopicByID(r.Topic), r.Partition)
 		b.lead(b.image.TopicByID(r.Topic), r.Partition)
-	case metadata.RemoveTopic:
-		b.dropTopic(r.ID, out)
 	case metadata.SetConfig:
 		b.configured(r.Resource)
 	case metadata.ProducerIDs:
@@ -162,10 +163,10 @@ func (b *Broker) leadAll() {
 }
 
 // dropTopic ends the logs of a topic whose removal is committed.
-func (b *Broker) dropTopic(id metadata.ID, out *env.Outbox) {
-	for slot := range b.parts {
-		if p := &b.parts[slot]; p.live && p.id.Topic == id {
-			b.removeLog(int32(slot), out)
+func (b *Broker) dropTopic(t *metadata.Topic, out *env.Outbox) {
+	for n := range t.Partitions {
+		if slot, ok := b.find(env.LogID{Topic: t.ID, Partition: int32(n)}); ok {
+			b.removeLog(slot, out)
 		}
 	}
 }
