@@ -55,14 +55,14 @@ func drawLimits(r *roller, p *Plan) {
 	const kib = 1 << 10
 	l.Unwritten = r.between(16, 256) * kib
 	l.Tails = r.between(16, 256) * kib
-	l.Journal = r.between(256, 1024) * kib
+	l.Journal = pick(r, r.between(48, 256), r.between(256, 1024)) * kib
 	l.Reads = r.between(8, 128) * kib
 	l.Replies = r.between(16, 256) * kib
 	l.IndexCache = r.between(1, 64) * kib
 	l.ConnShare = int32(r.between(20, 100))
 	l.StoreBytes = r.between(512, 16*kib)
 	l.StoreAge = env.Time(r.between(1, 5000)) * env.Millisecond
-	l.IndexEvery = int32(r.between(1000, 8000))
+	l.IndexEvery = int32(pick(r, r.between(200, 1000), r.between(1000, 8000)))
 	l.CheckEvery = r.between(1, 16) * kib
 	l.ReplayBytes = r.between(256, 8*kib)
 	l.CarryMax = r.between(100, 4*kib)
