@@ -73,7 +73,25 @@ func meet(name, addr string) (*side, error) {
 	if id := resp.(*kmsg.MetadataResponse).ClusterID; id != nil {
 		s.clusterID = *id
 	}
-	return s, nil
+	return s, r.warm(ctx)
+}
+
+// warm asks for a producer id until there is one: Apache Kafka answers
+// COORDINATOR_LOAD_IN_PROGRESS while it fetches its first block of them.
+func (r *run) warm(ctx context.Context) error {
+	for {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		req.Version, req.TransactionTimeoutMillis = 4, 60_000
+		resp, err := r.must(ctx, req)
+		if err != nil || resp.(*kmsg.InitProducerIDResponse).ErrorCode == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func (r *run) connect() (err error) {
