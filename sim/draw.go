@@ -14,6 +14,7 @@ var Profiles = map[string]string{
 	"calm":  "no faults at all; what fails here fails in any weather",
 	"crash": "one minute of process crashes and power losses, many of them",
 	"disk":  "one minute with a slow, hung, full and rotting disk, and crashes",
+	"tiny":  "one minute with budgets smaller than a batch and segments of a few batches",
 	"short": "like full, one simulated minute long",
 }
 
@@ -72,6 +73,11 @@ func drawLimits(r *roller, p *Plan) {
 	l.Sessions = int32(r.between(1, 8))
 	l.ProducerIDs = r.between(1, 5)
 	l.Reserve = 1 << 20
+	if p.Profile == "tiny" { // less than one batch each: what exceeds a whole budget is let in when it is empty
+		l.Unwritten, l.Tails, l.Replies, l.Reads = r.between(1, 8)*kib, r.between(1, 12)*kib, r.between(1, 8)*kib, r.between(1, 8)*kib
+		l.Journal, l.StoreBytes, l.CheckEvery, l.CarryMax = r.between(16, 64)*kib, r.between(1, 2000), r.between(1, 2000), r.between(1, 2000)
+		l.IndexCache, l.ReplayBytes, l.FetchMax, l.Sessions = r.between(0, 2*kib), r.between(1, 500), int32(r.between(1, 4*kib)), 1
+	}
 	p.Limits = l
 	p.Properties = []env.Property{{Name: "log.retention.check.interval.ms", Value: utoa(uint64(r.between(200, 5000)))}, {Name: "auto.create.topics.enable", Value: "false"}}
 }
@@ -106,7 +112,13 @@ func drawTopics(r *roller, p *Plan) {
 	config := func(t *TopicPlan, name string, value int64) {
 		t.Configs = append(t.Configs, env.Property{Name: name, Value: utoa(uint64(value))})
 	}
-	segments := func(t *TopicPlan) { config(t, "segment.ms", r.between(5_000, 60_000)) }
+	segments := func(t *TopicPlan) {
+		if p.Profile == "tiny" {
+			config(t, "segment.ms", r.between(300, 2_000))
+			return
+		}
+		config(t, "segment.ms", r.between(5_000, 60_000))
+	}
 	durable := TopicPlan{Name: "durable", Partitions: int32(r.between(1, 4))}
 	if r.chance(700) {
 		segments(&durable)
