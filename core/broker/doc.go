@@ -15,6 +15,18 @@
 // pending struct and keeps its ticket. Pending requests end in one place, settle,
 // at the end of Step: by commit, by data, by time-out.
 //
+// # What a client can make the broker hold
+//
+//	its frames            the driver's budget, until the reply; a Produce beyond the
+//	                      budgets or its share waits in the lobby, up to its time-out
+//	batches for a Job     count as unwritten (b.stalled)
+//	reads                 Reads; a ListOffsets has one read or job at a time
+//	answers               Replies, from the reply to Sent, as weigh says; a connection
+//	                      that has not taken its answers waits in b.crowd, without a
+//	                      time-out: its own connection is all that it holds up
+//	fetch sessions        Sessions and SessionParts
+//	what it has not begun goes with its connection (onHangup)
+//
 // # How an admin request is served
 //
 // The metadata image is the committed state and nothing else. Requests that

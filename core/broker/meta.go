@@ -149,8 +149,13 @@ func (b *Broker) assumeAll() {
 func (b *Broker) lead(t *metadata.Topic, partition int32) {
 	state, _ := t.Partition(partition)
 	slot, ok := b.find(env.LogID{Topic: t.ID, Partition: partition})
-	if ok && state.Leads(b.cfg.NodeID) {
-		b.parts[slot].rep.Lead(state.LeaderEpoch)
+	if !ok || !state.Leads(b.cfg.NodeID) {
+		return
+	}
+	if rep := &b.parts[slot].rep; state.LeaderEpoch > rep.Log.LastEpoch() {
+		rep.Lead(state.LeaderEpoch)
+	} else {
+		b.starts.outlived = true
 	}
 }
 

@@ -26,8 +26,11 @@ type recovery struct {
 	byLog   map[env.LogID][]env.SegmentInfo // the same; never ranged over
 	damages []env.Damage                    // handed over so far
 	damaged bool                            // this start handed over damage: nothing unknown is dropped
-	held    bool                            // the next piece waits until stores have freed memory
-	next    int64                           // loading: the next offset of the metadata log
+	// outlived: lives have led a log of which the image does not know; so much of
+	// the metadata was lost, and accepted. An epoch must not be given twice.
+	outlived bool
+	held     bool  // the next piece waits until stores have freed memory
+	next     int64 // loading: the next offset of the metadata log
 }
 
 // recovering makes a partition of a log that is being recovered. It leads, and
@@ -229,6 +232,11 @@ func (b *Broker) loaded(out *env.Outbox) {
 
 // registered begins to serve: the registration is Synced and applied.
 func (b *Broker) registered(out *env.Outbox) {
+	if b.starts.outlived {
+		b.starts.outlived = false
+		b.admin.queue = append(b.admin.queue, adminOp{kind: opRegister}) // once for each life that was lost
+		return
+	}
 	b.phase = serving
 	for slot := range b.parts {
 		if p := &b.parts[slot]; !p.live && p.rep.Log != nil {

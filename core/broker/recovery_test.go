@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,46 @@ func TestLostMetadataStopTheBroker(t *testing.T) {
 	sound := startRig(t, nil, env.Survived{Entries: r.entries[:3], Last: true})
 	sound.settle()
 	require.Equal(t, serving, sound.b.phase)
+}
+
+// Lives that the metadata have lost may have led: their epochs are not given again.
+func TestAcceptedLossOfLivesGivesNoEpochTwice(t *testing.T) {
+	r := newRig(t, nil)
+	r.create("a", 1)
+	entries := r.entries
+	var lost []env.Seq
+	for range 3 {
+		r = startRig(t, nil, env.Survived{Entries: entries, Last: true})
+		r.settle()
+		r.opened(1)
+		r.produce(1, "a", 0, -1, []byte("x"))
+		r.settle()
+		require.Equal(t, metadataLog(), r.entries[0].Log)
+		lost = append(lost, r.entries[0].Seq)
+		entries = append(entries, r.entries...)
+	}
+	epoch := r.b.parts[1].rep.Epoch()
+	var left []env.Entry
+	s := env.Survived{Last: true}
+	for _, e := range entries {
+		if slices.Contains(lost, e.Seq) {
+			s.Damage = append(s.Damage, env.Damage{Logs: []env.LogID{metadataLog()}, After: e.Seq - 1, Upto: e.Seq + 1})
+		} else {
+			left = append(left, e)
+		}
+	}
+	s.Entries = left
+	r = startRig(t, nil, s)
+	require.Equal(t, env.Stop, r.notes[len(r.notes)-1].Kind)
+	r = startRig(t, nil)
+	r.b.cfg.AcceptLoss = []env.LogID{metadataLog()}
+	r.survive(s)
+	r.settle()
+	require.Equal(t, serving, r.b.phase)
+	require.Greater(t, r.b.parts[1].rep.Epoch(), epoch)
+	require.EqualValues(t, 3, r.b.parts[1].rep.HW(), "no record is lost")
+	state, _ := r.b.image.Topic("a").Partition(0)
+	require.Equal(t, state.LeaderEpoch, r.b.parts[1].rep.Epoch())
 }
 
 func unreadable(e env.Entry) env.Entry {

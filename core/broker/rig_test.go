@@ -59,13 +59,18 @@ func startRig(t require.TestingT, change func(*env.Limits), pieces ...env.Surviv
 	r.b = New(env.Config{NodeID: 1, ClusterID: "rig", Seed: 7, Limits: lim,
 		Advertised: []env.Endpoint{{Listener: "PLAINTEXT", Host: "localhost", Port: 9092}}}, r.now)
 	for _, s := range pieces {
-		for _, e := range s.Entries {
-			r.asked = max(r.asked, e.Seq)
-		}
-		r.synced, r.written = r.asked, r.asked
-		r.step(s)
+		r.survive(s)
 	}
 	return r
+}
+
+// survive hands over one piece.
+func (r *rig) survive(s env.Survived) {
+	for _, e := range s.Entries {
+		r.asked = max(r.asked, e.Seq)
+	}
+	r.synced, r.written = r.asked, r.asked
+	r.step(s)
 }
 
 // step steps and lays what the broker wants aside.
