@@ -78,7 +78,10 @@ func killRounds(t *testing.T, rng *rand.Rand, binary string, rounds int) (*load,
 	require.NoError(t, err)
 	defer l.stop()
 	y := tally{rounds: rounds}
-	for range rounds {
+	for round := range rounds {
+		if round > 0 && round%25 == 0 {
+			fmt.Printf("crash: %d rounds so far, %d repaired tails, slowest start %v\n", round, y.repaired, y.slowest.Round(time.Millisecond))
+		}
 		awaitProgress(t, l, node)
 		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond) // when to kill is drawn
 		for deadline := time.Now().Add(5 * time.Second); l.inFlight.Load() == 0 && time.Now().Before(deadline); {
@@ -132,7 +135,7 @@ func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 	}
 	l, y := killRounds(t, drawn(t), process.Binary(t), *crashRounds)
 	v := judge(t, l)
-	fmt.Printf("crash: %v, %d records acknowledged: %v\n", y, l.acked.Load(), v.String())
+	fmt.Printf("crash: %v, %d records acknowledged: %s\n", y, l.acked.Load(), verdictLine(v.String()))
 	require.Equal(t, linearizability.Holds, v.Judgement(), "%s", v.String())
 	require.Empty(t, l.errors)
 	require.Equal(t, y.rounds, y.inFlight, "at each kill a produce has to be in flight")
@@ -152,9 +155,15 @@ func TestABuildThatAcknowledgesBeforeItWritesIsCaught(t *testing.T) {
 		"func ackedCommitted(hw, end int64) bool { return true }")
 	l, y := killRounds(t, drawn(t), binary, 20)
 	v := judge(t, l)
-	fmt.Printf("crash: a build that acknowledges too early, %v: %v\n", y, v.String())
+	fmt.Printf("crash: a build that acknowledges too early, %v: %s\n", y, verdictLine(v.String()))
 	require.Equal(t, linearizability.Violated, v.Judgement(), "the broken build was not caught: %s", v.String())
 	require.True(t, v.Has(linearizability.LostWrite) || v.Has(linearizability.InconsistentOffsets) || v.Has(linearizability.Unseen), "%s", v.String())
+}
+
+// verdictLine is a report's sum.
+func verdictLine(report string) string {
+	report = strings.TrimSpace(report)
+	return report[strings.LastIndexByte(report, '\n')+1:]
 }
 
 // broken builds orrery with one text of one file replaced; the text has to be there.

@@ -99,7 +99,7 @@ func (l *load) write(c *kgo.Client, large bool) {
 	defer c.Close()
 	process := l.process.Add(1)
 	rng := rand.New(rand.NewPCG(uint64(process), 1))
-	slots := make(chan struct{}, 64) // records not acknowledged yet
+	slots := make(chan struct{}, 32) // records not acknowledged yet
 	var failed atomic.Bool
 	for l.ctx.Err() == nil && !failed.Load() {
 		select {
@@ -143,8 +143,8 @@ func (l *load) write(c *kgo.Client, large bool) {
 // size draws a record's size: most are small, and large ones make torn writes likely.
 func size(rng *rand.Rand, large bool) int {
 	switch n := rng.IntN(20); {
-	case large && n < 6:
-		return 20_000 + rng.IntN(400_000)
+	case large && n < 4:
+		return 20_000 + rng.IntN(300_000)
 	case n < 12:
 		return rng.IntN(200)
 	default:
