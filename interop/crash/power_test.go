@@ -50,6 +50,9 @@ func powerCuts(t *testing.T, rng *rand.Rand, binary string, rounds int) (powerTa
 	var verdict linearizability.Verdict
 	for y.rounds < rounds {
 		generation := y.rounds / roundsPerTopic
+		if generation > 0 {
+			fmt.Printf("power: %d rounds so far, %d repaired tails, slowest start %v\n", y.rounds, y.repaired, y.slowest.Round(time.Millisecond))
+		}
 		topic := fmt.Sprintf("power-%d", generation)
 		m.topic(topic, 4)
 		l, err := begin(m.o.Listen, topic, 4, 2, generation%2 == 1)
@@ -150,7 +153,7 @@ func TestNothingAcknowledgedIsLostWhenThePowerGoes(t *testing.T) {
 	}
 	began := time.Now()
 	y, v, err := powerCuts(t, drawn(t), process.Binary(t), *powerRounds)
-	fmt.Printf("power: %v: %v, in %v\n", y, v.String(), time.Since(began).Round(time.Second))
+	fmt.Printf("power: %v: %v, in %v\n", y, verdictLine(v.String()), time.Since(began).Round(time.Second))
 	require.NoError(t, err)
 	require.Equal(t, linearizability.Holds, v.Judgement(), "%s", v.String())
 	require.Equal(t, y.rounds, y.inFlight, "at each cut a produce has to be in flight")
