@@ -106,6 +106,7 @@ cross:
 	done
 
 long: build
+	ORRERY_LONG=1 $(GO) test -count=1 ./disk
 	$(MAKE) interop CRASHES=200 POWERS=100
 	$(MAKE) sim SEEDS=1..2000
 	$(MAKE) mutants

@@ -23,6 +23,9 @@ import (
 // and prints "synced N" for each step, and at its end why.
 const childKey = "ORRERY_DISK_CHILD"
 
+// longKey in the environment asks for the rounds that `make long` has the time for.
+const longKey = "ORRERY_LONG"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(childKey) != "" {
 		time.AfterFunc(30*time.Second, func() { // nobody waits for ever for a child that hangs
@@ -154,7 +157,7 @@ func checkPrefix(t *testing.T, r *rig, synced env.Seq) {
 // Obligation 1, on real processes: the library refused to open 13 times of 60.
 func TestAKilledWriterLosesNothingSynced(t *testing.T) {
 	rounds, torn := 12, 0
-	if os.Getenv("ORRERY_LONG") != "" {
+	if os.Getenv(longKey) != "" {
 		rounds = 200
 	}
 	dice := rand.New(rand.NewSource(1))

@@ -143,7 +143,7 @@ func TestALossOfPowerLosesNothingThatWasSynced(t *testing.T) {
 		process.Skip(t, "%v", err)
 	}
 	rounds := 12
-	if os.Getenv("ORRERY_LONG") != "" {
+	if os.Getenv(longKey) != "" {
 		rounds = 100
 	}
 	fs, dir := powerfs.New(), t.TempDir()
