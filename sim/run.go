@@ -88,6 +88,9 @@ func Run(plan *Plan, kit Kit) (result Result) {
 		}
 		result.Failure = &Failure{Broken: string(panicked), Text: fmt.Sprintf("%v\n%s", r, stack()), Step: w.steps, At: w.now}
 	}()
+	if w.trace != nil {
+		w.tracePlan()
+	}
 	w.start()
 	w.crowd.begin(w)
 	w.planReplays()

@@ -6,6 +6,20 @@ import (
 	"github.com/orrery-log/orrery/core/env"
 )
 
+// Oracles explains what a run can find broken.
+const Oracles = `What can be broken, as BROKEN names it:
+  O1       something acknowledged is lost, moved or changed
+  O2       an answer contradicts an earlier one, or shows what is not committed
+  O4       an idempotent record is stored twice, out of order, or refused for ever
+  O6       a restarted copy differs from the live broker
+  O7       a log is not well-formed, or the broker's own invariants do not hold
+  O8       something has no answer, or can not be read, after faults have stopped
+  O9       the history of what clients saw is not linearizable
+  law      a law of core/env, as a driver sees it; law 7: the broker is not plain data
+  panic    the broker gave up
+  unknown  the history does not tell; never a pass
+`
+
 // Legend explains the lines of a trace.
 const Legend = `Each line of a trace: seconds, step, then what happened.
   > event        handed to the broker before its Step
@@ -25,6 +39,28 @@ SEG is topic-partition/base.generation, the topic as the first 4 bytes of its id
 
 func (w *world) traceLine(format string, args ...any) {
 	fmt.Fprintf(w.trace, "%s %d * %s\n", stamp(w.now), w.steps, fmt.Sprintf(format, args...))
+}
+
+// tracePlan prints what the seed drew.
+func (w *world) tracePlan() {
+	p := w.plan
+	w.traceLine("plan of seed %d, profile %s: %s s, then at most %s s without faults", p.Seed, p.Profile, stamp(p.Length), stamp(p.Heal))
+	w.traceLine("limits %+v", p.Limits)
+	w.traceLine("settings %+v", p.Properties)
+	w.traceLine("disk %+v", p.Disk)
+	w.traceLine("network %+v", p.Net)
+	for i := range p.Topics {
+		w.traceLine("topic %+v", p.Topics[i])
+	}
+	for i := range p.Producers {
+		w.traceLine("producer %d %+v", i+1, p.Producers[i])
+	}
+	for i := range p.Consumers {
+		w.traceLine("consumer %d %+v", i+1, p.Consumers[i])
+	}
+	for _, f := range p.Faults {
+		w.traceLine("planned %v", f)
+	}
 }
 
 func (w *world) line(mark, format string, args ...any) {

@@ -47,6 +47,7 @@ held, 1 one was broken, 2 usage, 3 not deterministic, 4 stuck.
 
 Profiles:
 ` + profileList() + `
+` + sim.Oracles + `
 ` + sim.Legend,
 		Example: `  orrery sim --seed 42
   orrery sim --seed 42 --trace | less
@@ -170,6 +171,9 @@ func (f *simFlags) failed(out io.Writer, r *sim.Result) error {
 
 func (f *simFlags) differs(out io.Writer, d *sim.Difference) error {
 	fmt.Fprintf(out, "NOT DETERMINISTIC %v\nreplay: orrery sim --seed %d --profile %s --trace, twice, and compare\n", d, d.Seed, f.profile)
+	if line, first, second, ok := sim.FirstDifference(d.Seed, f.profile, sim.Orrery()); ok {
+		fmt.Fprintf(out, "the traces differ first in line %d:\n  %s\n  %s\n", line, first, second)
+	}
 	return &exitError{code: exitNotDeterministic}
 }
 
