@@ -38,6 +38,8 @@ func (b *Broker) dispatch(r env.Request, out *env.Outbox) {
 		b.onMetadata(r, req, out)
 	case *kmsg.ApiVersionsRequest:
 		b.reply(out, r.Conn, r.N, apiVersions(r, req))
+	case *kmsg.FindCoordinatorRequest:
+		b.reply(out, r.Conn, r.N, findCoordinator(req))
 	case *kmsg.InitProducerIDRequest:
 		b.onInitProducerID(r, req, out)
 	case *kmsg.OffsetForLeaderEpochRequest:

@@ -27,6 +27,7 @@ type keeper struct {
 	enough   int64    // pressing ends when so many have: half of what was under way
 	grown    int64    // bytes that were appended, not carried, since the last round for the journal began
 	goal     env.Seq  // a round is under way: every log shall need nothing before it; 0: none is
+	spent    int64    // bytes that this round has journaled
 	cutting  bool     // something is under way that will let the cut move
 	storing  int      // logs that had a Store under way at the last look of this round
 	stored   int      // confirmed Stores since; when it is half of them, look again
@@ -211,7 +212,7 @@ func (b *Broker) relieveJournal(out *env.Outbox) {
 	case k.goal == 0 && k.grown < b.lim.Journal/16:
 		return
 	case k.goal == 0:
-		k.goal, k.grown = b.journal.Recent(b.lim.Journal/4), 0
+		k.goal, k.grown, k.spent = b.journal.Recent(b.lim.Journal/4), 0, 0
 	case (k.stored == 0 || k.stored < k.storing/2) && (k.waits == 0 || b.journal.Synced() < k.waits):
 		return
 	}
@@ -223,10 +224,13 @@ func (b *Broker) relieveJournal(out *env.Outbox) {
 }
 
 // releaseLogs takes every log that needs what lies before the goal one step further,
-// and tells whether anything is on its way.
+// and tells whether anything is on its way. In a journal that is rather full small
+// tails are carried only as long as little comes together in a round: a thousand
+// idle logs with a record each are cheaper to carry than to give a file each,
+// however full it is.
 func (b *Broker) releaseLogs(out *env.Outbox) bool {
 	k := &b.keeper
-	carry := b.journal.Behind() < b.lim.Journal*3/4
+	roomy := b.journal.Behind() < b.lim.Journal*3/4
 	left := false
 	k.storing = 0
 	for slot := range b.parts {
@@ -236,7 +240,10 @@ func (b *Broker) releaseLogs(out *env.Outbox) bool {
 		}
 		left = true
 		first, before := len(out.Journal), l.TailBytes()
-		l.Release(&b.journal, out, b.now, carry)
+		l.Release(&b.journal, out, b.now, roomy || k.spent < b.lim.Journal/8)
+		for i := first; i < len(out.Journal); i++ {
+			k.spent += out.Journal[i].Size()
+		}
 		b.tailsMoved(l.TailBytes() - before)
 		b.noteEntries(int32(slot), out, first)
 		if l.Storing() {

@@ -152,11 +152,12 @@ func (b *Broker) lead(t *metadata.Topic, partition int32) {
 	if !ok || !state.Leads(b.cfg.NodeID) {
 		return
 	}
-	if rep := &b.parts[slot].rep; state.LeaderEpoch > rep.Log.LastEpoch() {
-		rep.Lead(state.LeaderEpoch)
-	} else {
+	rep := &b.parts[slot].rep
+	if state.LeaderEpoch <= rep.Log.LastEpoch() && b.acceptsLoss(metadataLog()) {
 		b.starts.outlived = true
+		return
 	}
+	rep.Lead(state.LeaderEpoch)
 }
 
 func (b *Broker) leadAll() {

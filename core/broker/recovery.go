@@ -167,7 +167,7 @@ func (b *Broker) metadataLost(out *env.Outbox) bool {
 	if ok {
 		lost = !b.parts[slot].rep.Log.Sound()
 	}
-	if !lost || slices.Contains(b.cfg.AcceptLoss, metadataLog()) {
+	if !lost || b.acceptsLoss(metadataLog()) {
 		return false
 	}
 	out.Notes = append(out.Notes, env.Note{Kind: env.Stop, Name: "metadata.damaged", Log: metadataLog(),
@@ -249,6 +249,9 @@ func (b *Broker) registered(out *env.Outbox) {
 	out.Notes = append(out.Notes, env.Note{Kind: env.Ready, Name: "ready", Value: int64(len(b.parts))})
 }
 
+// acceptsLoss tells whether an operator has accepted a log's damage for this life.
+func (b *Broker) acceptsLoss(id env.LogID) bool { return slices.Contains(b.cfg.AcceptLoss, id) }
+
 // acceptLosses ends the damages that an operator has accepted, and names the others.
 func (b *Broker) acceptLosses(out *env.Outbox) {
 	for slot := range b.parts {
@@ -256,7 +259,7 @@ func (b *Broker) acceptLosses(out *env.Outbox) {
 		if !p.live {
 			continue
 		}
-		if slices.Contains(b.cfg.AcceptLoss, p.id) {
+		if b.acceptsLoss(p.id) {
 			first := len(out.Journal)
 			p.rep.Log.Accept(&b.journal, out) // sound as it may seem: what a file has lost shows when it is read
 			b.noteEntries(int32(slot), out, first)
