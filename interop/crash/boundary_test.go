@@ -22,9 +22,6 @@ import (
 // topic, opens a segment, rolls to the next, rolls the journal. What was answered
 // by then has to be there. In a short run it takes some of the requests.
 func TestEachRequestToTheDiskMayBeTheLast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a node for each request; run it without -short")
-	}
 	rng := drawn(t)
 	step := 1
 	if *powerRounds < 100 {

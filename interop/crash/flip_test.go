@@ -210,9 +210,6 @@ func flipRound(m *machine, all written, closed bool, y *flipTally) error {
 // is read afterwards is what was written, or it is refused and the damage is named,
 // or it was in the last group of a journal that nobody closed: cut, with a line.
 func TestFlippedBitsAreFoundAndNeverServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a node for each flip; run it without -short")
-	}
 	y, err := flips(t, drawn(t), process.Binary(t), max(4**powerRounds, 40))
 	fmt.Printf("flips: %v\n", y)
 	require.NoError(t, err)
@@ -224,7 +221,7 @@ func TestFlippedBitsAreFoundAndNeverServed(t *testing.T) {
 // out. Each must fail the rounds.
 func TestBuildsThatTrustTheMediumAreCaught(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and starts many nodes; run it without -short")
+		t.Skip("it builds and runs many nodes; run it without -short")
 	}
 	for _, b := range []struct{ name, file, text, by string }{
 		{"entries of the journal are not verified", "disk/frame.go",

@@ -33,6 +33,9 @@ type machine struct {
 // newMachine mounts an empty disk. Nothing runs yet.
 func newMachine(t *testing.T, rng *rand.Rand, binary string, set ...string) *machine {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs nodes; run it without -short")
+	}
 	if err := powerfs.Available(); err != nil {
 		process.Skip(t, "no disk that can lose power: %v", err)
 	}

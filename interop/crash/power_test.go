@@ -148,9 +148,6 @@ func progress(l *load, node *process.Node) error {
 }
 
 func TestNothingAcknowledgedIsLostWhenThePowerGoes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes the power away for a while; run it without -short")
-	}
 	began := time.Now()
 	y, v, err := powerCuts(t, drawn(t), process.Binary(t), *powerRounds)
 	fmt.Printf("power: %v: %v, in %v\n", y, verdictLine(v.String()), time.Since(began).Round(time.Second))
@@ -166,7 +163,7 @@ func TestNothingAcknowledgedIsLostWhenThePowerGoes(t *testing.T) {
 // too early. Each must fail them: rounds that nothing fails would prove nothing.
 func TestBuildsThatDoNotSyncAreCaught(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and takes the power away; run it without -short")
+		t.Skip("it builds and runs many nodes; run it without -short")
 	}
 	for _, b := range []struct{ name, file, text, by string }{
 		{"an acknowledgement waits for Written only", "core/log/log.go", "if l.s.Relaxed {", "if true {"},

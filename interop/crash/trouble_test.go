@@ -22,9 +22,6 @@ func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc3
 // after each a new process has to have everything that was acknowledged. The page
 // cache is gone then, and every other time the power too.
 func TestADiskThatFailsEndsTheProcess(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for processes; run it without -short")
-	}
 	rng := drawn(t)
 	m := newMachine(t, rng, process.Binary(t), small...)
 	m.start()

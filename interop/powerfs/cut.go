@@ -78,14 +78,6 @@ func (f *FS) settle(seed uint64) Survival {
 			settleFile(n, r, &s)
 		}
 	})
-	f.used = 0
-	f.walk(func(_ string, n *inode) {
-		for _, p := range n.pages {
-			if p != nil && p.now != nil {
-				f.used += pageSize
-			}
-		}
-	})
 	return s
 }
 

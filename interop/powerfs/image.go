@@ -19,15 +19,9 @@ func (f *FS) Restore(image *Image) error {
 		return err
 	}
 	f.mu.Lock()
-	f.root, f.lastIno, f.names, f.used = clone(image.root, nil), image.lastIno, nil, 0
-	f.walk(func(_ string, n *inode) {
-		for _, p := range n.pages {
-			if p != nil && p.now != nil {
-				f.used += pageSize
-			}
-		}
-	})
+	f.root, f.lastIno, f.names = clone(image.root, nil), image.lastIno, nil
 	f.mu.Unlock()
+	f.closeAll() // counts what is used anew
 	return f.Mount(f.mount.dir)
 }
 

@@ -54,6 +54,7 @@ func (f *FS) Unmount() error {
 		return err
 	}
 	f.mount.server = nil
+	f.closeAll()
 	return nil
 }
 

@@ -26,6 +26,7 @@ func (f *FS) PowerOn(seed uint64) (Survival, error) {
 	s := f.settle(seed)
 	f.dark, f.ended = make(chan struct{}), make(chan struct{})
 	f.mu.Unlock()
+	f.closeAll() // counts what is used anew
 	return s, f.Mount(f.mount.dir)
 }
 

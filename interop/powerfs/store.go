@@ -250,8 +250,26 @@ func (f *FS) open(n *inode) {
 func (f *FS) release(n *inode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if n.opens == 0 {
+		return // an unmount was faster
+	}
 	n.opens--
 	f.letGo(n)
+}
+
+// closeAll closes what an unmount has closed: the kernel does not always tell.
+func (f *FS) closeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used = 0
+	f.walk(func(_ string, n *inode) {
+		n.opens = 0
+		for _, p := range n.pages {
+			if p != nil && p.now != nil {
+				f.used += pageSize
+			}
+		}
+	})
 }
 
 // write puts data at an offset. A write that fails may have put a part of it there.
