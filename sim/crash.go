@@ -148,7 +148,11 @@ func (d *disk) handOver() ([]env.Entry, []env.Damage) {
 		e := j.entries[i]
 		if j.lost[e.Seq] {
 			if e.Seq > j.first && e.Seq < d.last() { // else it looks like what was cut, or like a tear
-				damage = append(damage, env.Damage{Logs: []env.LogID{e.Log}, After: e.Seq - 1, Upto: e.Seq + 1})
+				loss := env.Damage{Logs: []env.LogID{e.Log}, After: e.Seq - 1, Upto: e.Seq + 1}
+				if j.unlisted[e.Seq] {
+					loss.Logs = nil
+				}
+				damage = append(damage, loss)
 			}
 			continue
 		}

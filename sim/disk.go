@@ -44,7 +44,9 @@ type journalFile struct {
 	cut     env.Seq // the highest cut asked for
 	rotten  map[env.Seq]bool
 	lost    map[env.Seq]bool // header and all
-	wanted  env.Seq          // somebody waits for the medium up to here
+	// unlisted: and the list of the logs that it may have concerned.
+	unlisted map[env.Seq]bool
+	wanted   env.Seq // somebody waits for the medium up to here
 }
 
 // file is one segment file.
@@ -79,7 +81,7 @@ type readOp struct {
 
 func newDisk(w *world, plan DiskPlan) *disk {
 	return &disk{w: w, plan: plan, slowness: 1, files: map[env.SegmentID]*file{}, reads: map[env.ReadID]*readOp{},
-		journal: journalFile{first: 1, rotten: map[env.Seq]bool{}, lost: map[env.Seq]bool{}}}
+		journal: journalFile{first: 1, rotten: map[env.Seq]bool{}, lost: map[env.Seq]bool{}, unlisted: map[env.Seq]bool{}}}
 }
 
 // after does something once an operation that takes a drawn time is over, unless

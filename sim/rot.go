@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/orrery-log/orrery/core/env"
+import (
+	"github.com/orrery-log/orrery/core/env"
+	"github.com/orrery-log/orrery/core/metadata"
+)
 
 // rot changes a bit of a synced segment, the same for every read. The log that it
 // belongs to may refuse that range from then on; it must not serve or skip it.
@@ -68,10 +71,45 @@ func (w *world) loseEntry(draw uint64, accept env.Time) bool {
 	l := w.truth.log(id.Topic, id.Partition)
 	l.rotten, l.blind = true, true
 	j.lost[s] = true
+	accepted := []env.LogID{id}
+	if r.chance(300) && w.metaAfter(s) {
+		// The list of logs is lost too: any log without a later entry may have lost something.
+		j.unlisted[s] = true
+		accepted = append(accepted, w.blindWithout(s, id)...)
+	}
 	w.crash(false)
 	w.in(accept, func() {
-		w.accepted = append(w.accepted, id)
+		w.accepted = append(w.accepted, accepted...)
 		w.crash(false)
 	})
 	return true
+}
+
+// metaAfter tells whether the metadata log has a synced entry behind a place, so that
+// a loss there can not be its own.
+func (w *world) metaAfter(s env.Seq) bool {
+	j := &w.disk.journal
+	for at := s + 1; at <= j.synced; at++ {
+		if j.entries[at-j.first].Log.Topic == metadata.MetadataTopic() {
+			return true
+		}
+	}
+	return false
+}
+
+// blindWithout gives up on the logs that have no synced entry behind a place.
+func (w *world) blindWithout(s env.Seq, but env.LogID) []env.LogID {
+	j := &w.disk.journal
+	later := map[env.LogID]bool{but: true}
+	for at := s + 1; at <= j.synced; at++ {
+		later[j.entries[at-j.first].Log] = true
+	}
+	var found []env.LogID
+	for _, l := range w.truth.order {
+		if id := (env.LogID{Topic: l.topic.id, Partition: l.partition}); !later[id] {
+			l.rotten, l.blind = true, true
+			found = append(found, id)
+		}
+	}
+	return found
 }
