@@ -22,7 +22,7 @@ const (
 )
 
 func findCoordinator(req *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
-	code, why := env.CoordinatorNotAvailable, "This release has no coordinators: neither groups nor transactions."
+	code, why := env.CoordinatorNotAvailable, "There are no coordinators in this release."
 	if req.CoordinatorType < groupCoordinator || req.CoordinatorType > shareCoordinator {
 		code, why = env.InvalidRequest, "There are coordinators of type 0, groups, 1, transactions, and 2, share groups."
 	}
@@ -31,8 +31,13 @@ func findCoordinator(req *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResp
 		res.ErrorCode, res.ErrorMessage, res.NodeID, res.Port = code, kmsg.StringPtr(why), -1, -1
 		return res
 	}
-	res.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, 0, len(req.CoordinatorKeys))
+	// Each key is answered once, so that a small request can not ask for much memory.
+	seen := map[string]bool{}
 	for _, key := range req.CoordinatorKeys {
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
 		c := kmsg.NewFindCoordinatorResponseCoordinator()
 		c.Key, c.ErrorCode, c.ErrorMessage, c.NodeID, c.Port = key, code, kmsg.StringPtr(why), -1, -1
 		res.Coordinators = append(res.Coordinators, c)

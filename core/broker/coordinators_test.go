@@ -12,7 +12,7 @@ import (
 func TestEachCoordinatorKeyIsToldThatNoneIsThere(t *testing.T) {
 	for version := int16(0); version <= 6; version++ {
 		req := kmsg.NewPtrFindCoordinatorRequest()
-		req.Version, req.CoordinatorKey, req.CoordinatorKeys = version, "g", []string{"g", "h"}
+		req.Version, req.CoordinatorKey, req.CoordinatorKeys = version, "g", []string{"g", "h", "g"}
 		res := findCoordinator(req)
 		require.Equal(t, version, res.Version)
 		if version < 4 {
@@ -20,7 +20,7 @@ func TestEachCoordinatorKeyIsToldThatNoneIsThere(t *testing.T) {
 			continue
 		}
 		require.Len(t, res.Coordinators, 2)
-		for i, key := range req.CoordinatorKeys {
+		for i, key := range []string{"g", "h"} {
 			require.Equal(t, key, res.Coordinators[i].Key)
 			require.Equal(t, env.CoordinatorNotAvailable, res.Coordinators[i].ErrorCode)
 			require.EqualValues(t, -1, res.Coordinators[i].NodeID)

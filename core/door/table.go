@@ -15,6 +15,8 @@ func Range(key int16) (min, max, advertisedMin int16, ok bool) {
 		return served(1, 11)
 	case kmsg.Metadata:
 		return served(0, 13)
+	case kmsg.FindCoordinator:
+		return served(0, 6)
 	case kmsg.ApiVersions:
 		return served(0, 5)
 	case kmsg.CreateTopics:

@@ -11,6 +11,7 @@ const (
 	NotLeaderOrFollower                int16 = 6
 	RequestTimedOut                    int16 = 7
 	MessageTooLarge                    int16 = 10
+	CoordinatorNotAvailable            int16 = 15
 	InvalidTopicException              int16 = 17
 	NotEnoughReplicas                  int16 = 19
 	InvalidRequiredAcks                int16 = 21
