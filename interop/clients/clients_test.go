@@ -87,11 +87,16 @@ func TestClientsWriteAndReadWhatTheyWrote(t *testing.T) {
 		topic := topicName(t, "kcat")
 		script(t, nil, "./kcat.sh", at, topic, records)
 		for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-			stored := codecs(t, at, topic+"-"+name)
-			require.NotEmpty(t, stored)
-			for _, c := range stored {
-				require.Equal(t, codec, c, "a batch of the %s producer is stored with another codec", name)
+			packed := 0
+			for _, b := range stored(t, at, topic+"-"+name) {
+				// librdkafka sends a batch as it is when packing makes it no smaller, as with one short record.
+				if b.codec == 0 && b.bytes < 300 {
+					continue
+				}
+				require.Equal(t, codec, b.codec, "a batch of %d bytes of the %s producer is stored with another codec", b.bytes, name)
+				packed++
 			}
+			require.NotZero(t, packed, "no batch of the %s producer", name)
 		}
 	})
 	t.Run("kafkajs", func(t *testing.T) {
@@ -154,13 +159,16 @@ func consume(t *testing.T, at, topic string, n int) map[string]string {
 	return got
 }
 
-// codecs are the codecs of the batches stored in partition 0 of a topic, read by raw fetches.
-func codecs(t *testing.T, at, topic string) []int {
+// storedBatch is what a batch is like in the log.
+type storedBatch struct{ codec, bytes int }
+
+// stored are the batches stored in partition 0 of a topic, read by raw fetches.
+func stored(t *testing.T, at, topic string) []storedBatch {
 	t.Helper()
 	c := client(t, at, kgo.MaxVersions(kversion.V2_5_0())) // a Fetch by name, not by topic id
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var all []int
+	var all []storedBatch
 	for offset := int64(0); ; {
 		req := kmsg.NewPtrFetchRequest()
 		req.MaxWaitMillis, req.MaxBytes, req.SessionEpoch = 0, 1<<20, -1
@@ -178,7 +186,7 @@ func codecs(t *testing.T, at, topic string) []int {
 			return all
 		}
 		for b := p.RecordBatches; len(b) >= 61 && int(binary.BigEndian.Uint32(b[8:]))+12 <= len(b); b = b[binary.BigEndian.Uint32(b[8:])+12:] {
-			all = append(all, int(binary.BigEndian.Uint16(b[21:])&7))
+			all = append(all, storedBatch{int(binary.BigEndian.Uint16(b[21:]) & 7), int(binary.BigEndian.Uint32(b[8:])) + 12})
 			offset = int64(binary.BigEndian.Uint64(b)) + int64(binary.BigEndian.Uint32(b[23:])) + 1
 		}
 	}

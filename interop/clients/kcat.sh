@@ -9,7 +9,7 @@ for codec in none gzip snappy lz4 zstd; do
   t=$topic-$codec
   # Lines that repeat themselves: a batch of them is smaller in every codec.
   lines() { for ((i = 0; i < count; i++)); do echo "k$i:the value of number $i, the value of number $i, the value of number $i"; done; }
-  lines | kcat -P -b "$bootstrap" -t "$t" -K: -z "$codec" -X acks=all -X linger.ms=50
+  lines | kcat -P -b "$bootstrap" -t "$t" -K: -z "$codec" -X acks=all -X linger.ms=300
   got=$(kcat -C -b "$bootstrap" -t "$t" -K: -o beginning -e -q | sort | sha256sum)
   [[ $got == "$(lines | sort | sha256sum)" ]] || { echo "kcat: with $codec other lines came back" >&2; exit 1; }
   end=$(kcat -Q -b "$bootstrap" -t "$t:0:-1")
