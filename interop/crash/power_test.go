@@ -171,8 +171,8 @@ func TestBuildsThatDoNotSyncAreCaught(t *testing.T) {
 			"go func() { j.finished <- sync(tail) }()", "go func() { _, _ = sync, tail; j.finished <- nil }()"},
 		{"the fsync of directories is left out", "disk/files.go",
 			"if err := d.Sync(); err != nil {", "if err := error(nil); err != nil {"},
-		{"the segments' fsync is left out", "disk/segments.go",
-			"if err := hooks.sync(f); err != nil {", "if err := error(nil); err != nil {"},
+		{"the segments' fsync is left out", "disk/flight.go",
+			"if err := s.d.opts.hooks.sync(files[i]); err != nil {", "if err := error(nil); err != nil {"},
 	} {
 		t.Run(b.name, func(t *testing.T) {
 			y, v, err := powerCuts(t, drawn(t), broken(t, b.file, b.text, b.by), 40)
