@@ -12,7 +12,7 @@ func scenarios() []scenario {
 	for _, part := range [][]scenario{
 		versionCases(), metadataCases(), produceCases(), batchCases(), idempotenceCases(), fetchCases(), sessionCases(), listOffsetsCases(),
 		createTopicsCases(), deleteTopicsCases(), createPartitionsCases(), describeConfigsCases(), alterConfigsCases(), incrementalCases(),
-		deleteRecordsCases(), initProducerCases(), epochCases(), clusterCases(), topicPartitionsCases(), logDirsCases(), producersCases(),
+		deleteRecordsCases(), initProducerCases(), epochCases(), clusterCases(), coordinatorCases(), topicPartitionsCases(), logDirsCases(), producersCases(),
 		resourcesCases(), hostileCases(),
 	} {
 		all = append(all, part...)

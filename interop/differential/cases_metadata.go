@@ -124,6 +124,21 @@ func clusterCases() []scenario {
 	}
 }
 
+func coordinatorCases() []scenario {
+	const key = 10
+	ask := func(kind int8, keys ...string) func(r *run) kmsg.Request {
+		return func(*run) kmsg.Request {
+			req := kmsg.NewPtrFindCoordinatorRequest()
+			req.CoordinatorType, req.CoordinatorKey, req.CoordinatorKeys = kind, keys[0], keys
+			return req
+		}
+	}
+	return []scenario{
+		one("a group", key, nil, ask(0, "differential")), one("an unknown kind", key, nil, ask(9, "differential")).since(1),
+		one("two groups", key, nil, ask(0, "differential", "differential-2")).since(4),
+	}
+}
+
 func topicPartitionsCases() []scenario {
 	const key = 75
 	ab := []topic{{name: "a", partitions: 3}, {name: "b"}, {name: "c", partitions: 2}}

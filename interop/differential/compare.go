@@ -73,6 +73,7 @@ type meaning struct {
 	kafka    string
 	ours     string
 	why      string
+	maybe    bool // Apache Kafka answers one way or the other, so it may be of no use
 }
 
 func (m meaning) covers(key, version int16, name string, d difference) bool {

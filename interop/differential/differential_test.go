@@ -99,7 +99,7 @@ func TestAnswersAreThoseOfApacheKafka(t *testing.T) {
 	report(t, y)
 	if filter == "" && os.Getenv("DIFFERENTIAL_SELF") == "" && !t.Failed() {
 		for i, m := range meant {
-			if !y.used[i] {
+			if !y.used[i] && !m.maybe {
 				t.Errorf("no difference needs this entry of meant.go any more: %s %s %s: %s", kmsg.NameForKey(m.key), m.name, m.path, m.why)
 			}
 		}

@@ -54,6 +54,11 @@ var meant = []meaning{
 	{key: 44, name: "an unknown operation", path: "*.ErrorCode", kafka: "-1", ours: "42", why: "the client is wrong, not the server: INVALID_REQUEST"},
 	{key: 75, name: "an empty name", why: "an illegal name is INVALID_TOPIC_EXCEPTION, not an unknown error"},
 
+	// Coordinators.
+	{key: 10, from: 0, to: 3, path: "ErrorCode", ours: "15", why: noCoordinators, maybe: true}, {key: 10, from: 0, to: 3, path: "ErrorMessage", why: noCoordinators, maybe: true},
+	{key: 10, from: 0, to: 3, path: "NodeID", ours: "-1", why: noCoordinators, maybe: true}, {key: 10, from: 0, to: 3, path: "Host", why: noCoordinators, maybe: true},
+	{key: 10, from: 0, to: 3, path: "Port", ours: "-1", why: noCoordinators, maybe: true}, {key: 10, from: 4, to: 6, path: "Coordinators*", why: noCoordinators, maybe: true},
+
 	// What one node is.
 	{key: 35, from: 4, to: 5, path: "Dirs[0].TotalBytes", kafka: "some", ours: "-1", why: "the core is told the free space of its disk, not the size"},
 	{key: 74, path: "ConfigResources[1*", why: "there are no broker loggers to configure here"},
@@ -67,5 +72,8 @@ var meant = []meaning{
 	{key: 21, name: "array length -*", why: nullArray}, {key: 23, name: "array length -*", why: nullArray}, {key: 32, name: "array length -*", why: nullArray},
 	{key: 33, name: "array length -*", why: nullArray}, {key: 37, name: "array length -*", why: nullArray}, {key: 44, name: "array length -*", why: nullArray},
 }
+
+// Apache Kafka has none either until it has made its internal topics.
+const noCoordinators = "there are no coordinators in this release, and each key is told so"
 
 const nullArray = "a null array is taken as an empty one where the protocol has no null: nothing is done and nothing is in the answer"
