@@ -79,7 +79,7 @@ func drawLimits(r *roller, p *Plan) {
 		l.IndexCache, l.ReplayBytes, l.FetchMax, l.Sessions = r.between(0, 2*kib), r.between(1, 500), int32(r.between(1, 4*kib)), 1
 	}
 	p.Limits = l
-	p.Properties = []env.Property{{Name: "log.retention.check.interval.ms", Value: utoa(uint64(r.between(200, 5000)))}, {Name: "auto.create.topics.enable", Value: "false"}}
+	p.Properties = []env.Property{{Name: "log.retention.check.interval.ms", Value: utoa(uint64(r.between(200, 1500)))}, {Name: "auto.create.topics.enable", Value: "false"}}
 }
 
 func drawDisk(r *roller, p *Plan) {
@@ -127,10 +127,10 @@ func drawTopics(r *roller, p *Plan) {
 	relaxed.Configs = append(relaxed.Configs, env.Property{Name: "durability", Value: "written"})
 	segments(&relaxed)
 	kept := TopicPlan{Name: "retained", Partitions: int32(r.between(1, 2)), Purge: true}
-	if r.chance(300) {
+	if r.chance(200) {
 		config(&kept, "retention.bytes", r.between(4<<10, 64<<10))
 	} else {
-		config(&kept, "retention.ms", pick(r, 500, 500, r.between(500, 5_000), r.between(5_000, 120_000)))
+		config(&kept, "retention.ms", pick(r, 500, 500, 500, r.between(500, 2_000), r.between(5_000, 120_000)))
 	}
 	config(&kept, "segment.ms", pick(r, 300, r.between(300, 5_000), r.between(5_000, 60_000)))
 	stamped := TopicPlan{Name: "stamped", Partitions: 1}
@@ -206,7 +206,7 @@ func drawFaults(r *roller, p *Plan) {
 		add(PowerAtIO, r.between(3, 20), 0, 0, 40)
 	} else {
 		add(SlowDisk, r.between(0, 2), 1*s, 20*s, 30)
-		add(HungSync, r.between(1, 4), 500*ms, 10*s, 1)
+		add(HungSync, r.between(1, 5), 1500*ms, 10*s, 1)
 		add(HungDisk, r.between(0, 1), 100*ms, 20*s, 1)
 		add(FullDisk, r.between(0, 1), 1*s, 20*s, 1)
 		add(WallJump, r.between(0, 2), -100*s, 100*s, 1)

@@ -36,7 +36,7 @@ type link struct {
 
 	n        uint64 // requests that reached the broker
 	headers  map[uint64]door.Header
-	acks     map[uint64]int16     // of produces
+	asked    map[uint64]asked     // what an answer is held against, of requests that have none yet
 	replied  map[uint64]env.Reply // not sent yet, because an earlier one is missing
 	sent     uint64               // replies that left
 	answered uint64               // replies that the broker has made
@@ -44,6 +44,12 @@ type link struct {
 	mute     env.Time
 	arriveAt env.Time // of the last frame under way to the broker
 	returnAt env.Time // of the last frame under way to the client
+}
+
+// asked is what of a request an answer is held against.
+type asked struct {
+	acks  int16
+	purge int64 // the offset of a DeleteRecords
 }
 
 // call is one request under way.
@@ -72,7 +78,7 @@ func (n *network) dial(name string) *link {
 	}
 	n.last++
 	l := &link{net: n, id: n.last, life: n.w.life, name: name, open: true,
-		headers: map[uint64]door.Header{}, acks: map[uint64]int16{}, replied: map[uint64]env.Reply{}}
+		headers: map[uint64]door.Header{}, asked: map[uint64]asked{}, replied: map[uint64]env.Reply{}}
 	n.links[l.id] = l
 	n.toBroker(l, func() {
 		l.served = true
@@ -216,8 +222,13 @@ func (l *link) deliver(frame []byte) {
 	l.n++
 	r.Conn, r.N = l.id, l.n
 	l.headers[l.n] = h
-	if p, ok := r.Body.(*kmsg.ProduceRequest); ok {
-		l.acks[l.n] = p.Acks
+	switch m := r.Body.(type) {
+	case *kmsg.ProduceRequest:
+		l.asked[l.n] = asked{acks: m.Acks}
+	case *kmsg.DeleteRecordsRequest:
+		if len(m.Topics) == 1 && len(m.Topics[0].Partitions) == 1 {
+			l.asked[l.n] = asked{purge: m.Topics[0].Partitions[0].Offset}
+		}
 	}
 	w.step(r)
 }
@@ -278,8 +289,8 @@ func (l *link) leave(r env.Reply) {
 		l.lose(n.latency())
 		return
 	}
-	n.w.forms.replied(r.Body, l.acks[r.N])
-	delete(l.acks, r.N)
+	n.w.forms.replied(r.Body, l.asked[r.N])
+	delete(l.asked, r.N)
 	bytes := door.Seal(nil, h, r.Body)
 	n.w.hash.frame(bytes)
 	n.draws++

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -34,8 +35,14 @@ type opened struct {
 // form is one log as the journal tells it.
 type form struct {
 	batches []formBatch // by base; those that the journal still had when they came
+	starts  []formStart // how the start moved
 	epoch   int32       // the highest leader epoch ever used
 	life    uint64      // in which life
+}
+
+type formStart struct {
+	start int64
+	seq   env.Seq
 }
 
 type formBatch struct {
@@ -59,6 +66,12 @@ func (f *forms) journaled(e *env.Entry) {
 	case journal.KindOpen:
 		if h, ok := journal.ParseOpen(r); ok {
 			f.opens[e.Seq] = opened{e.Log, h.Base}
+		}
+		return
+	case journal.KindStart:
+		if h, ok := journal.ParseStart(r); ok && f.logs[e.Log] != nil {
+			l := f.logs[e.Log]
+			l.starts = append(l.starts, formStart{h.Start, e.Seq})
 		}
 		return
 	case journal.KindRecords:
@@ -127,6 +140,7 @@ func (f *forms) crashed(last env.Seq) {
 				n--
 			}
 			l.batches = l.batches[:n]
+			l.starts = slices.DeleteFunc(l.starts, func(s formStart) bool { return s.seq > last })
 			// A life whose registration was lost never was: nobody has been answered
 			// in it, and its epoch may be used again.
 			if id.Topic == metadata.MetadataTopic() {
@@ -140,8 +154,17 @@ func (f *forms) crashed(last env.Seq) {
 }
 
 // replied holds an answer against the medium.
-func (f *forms) replied(body kmsg.Response, acks int16) {
+func (f *forms) replied(body kmsg.Response, q asked) {
+	acks := q.acks
 	switch m := body.(type) {
+	case *kmsg.DeleteRecordsResponse:
+		for i := range m.Topics {
+			for k := range m.Topics[i].Partitions {
+				if p := &m.Topics[i].Partitions[k]; p.ErrorCode == env.NoError {
+					f.purged(f.topic(m.Topics[i].Topic, [16]byte{}), p.Partition, q.purge)
+				}
+			}
+		}
 	case *kmsg.ProduceResponse:
 		for i := range m.Topics {
 			t := &m.Topics[i]
@@ -181,6 +204,23 @@ func (f *forms) durable(t *topicTruth, written bool) env.Seq {
 		return f.w.disk.journal.written
 	}
 	return f.w.disk.journal.synced
+}
+
+// purged: an answer to DeleteRecords rests on an entry that is on the medium.
+func (f *forms) purged(t *topicTruth, partition int32, to int64) {
+	if t == nil || t.parts[partition].blind || to <= 0 {
+		return
+	}
+	l := f.logs[env.LogID{Topic: t.id, Partition: partition}]
+	if l == nil {
+		return
+	}
+	for _, s := range l.starts {
+		if s.start >= to && s.seq <= f.w.disk.journal.synced {
+			return
+		}
+	}
+	f.w.fail(lost, "%s-%d: DeleteRecords to %d is answered, and no entry that says so is synced (%d is): %v", t.name, partition, to, f.w.disk.journal.synced, l.starts)
 }
 
 func (f *forms) acknowledged(t *topicTruth, partition int32, base int64, acks int16) {
