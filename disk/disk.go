@@ -25,6 +25,7 @@ type Options struct {
 	SealAfter        time.Duration // a quiet journal gets a frame that names all before it synced
 	StoreSyncBytes   int64         // segments are synced when this much was written to them
 	StoreSyncAge     time.Duration // or when the oldest byte is this old
+	StoreLull        time.Duration // or when nothing was written to any for so long
 	OpenSegments     int           // descriptors kept for segments
 	Readers          int           // reads at a time
 	PieceBytes       int64         // of a piece of Survived, at least one entry
@@ -48,6 +49,7 @@ func (o Options) withDefaults() Options {
 	set(&o.SealAfter, time.Second)
 	set(&o.StoreSyncBytes, 64*mib)
 	set(&o.StoreSyncAge, 5*time.Second)
+	set(&o.StoreLull, 200*time.Millisecond)
 	set(&o.OpenSegments, 512)
 	set(&o.Readers, 4)
 	set(&o.PieceBytes, mib)

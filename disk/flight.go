@@ -58,27 +58,40 @@ func (s *segments) startFlight() {
 	}()
 }
 
-// takeDue takes the next flight out of dirty, the longest dirty first: those in a
-// hurry, or when none is, those that are old.
+// takeDue takes the next flight out of dirty, if one is due: those in a hurry, then
+// the longest dirty. What is not due goes with the others while there is room: it
+// costs little then, and the journal's cut may wait for it as much as for them.
 func (s *segments) takeDue(now time.Time) []*segment {
-	old := func(g *segment) bool { return s.hurried == 0 && now.Sub(g.since) >= s.d.opts.StoreSyncAge }
-	if s.hurried == 0 && !old(s.dirty[0]) {
+	if s.hurried == 0 && now.Before(s.dueAt()) {
 		return nil
 	}
 	var due []*segment
-	bytes, rest := int64(0), s.dirty[:0]
-	for _, g := range s.dirty {
-		size := g.written - g.synced
-		fits := len(due) == 0 || len(due) < flightFiles && bytes+size <= flightBytes
-		if fits && (g.hurry || old(g)) {
-			due, bytes = append(due, g), bytes+size
-		} else {
-			rest = append(rest, g)
+	bytes := int64(0)
+	for _, hurry := range []bool{true, false} {
+		rest := s.dirty[:0]
+		for _, g := range s.dirty {
+			size := g.written - g.synced
+			fits := len(due) == 0 || len(due) < flightFiles && bytes+size <= flightBytes
+			if fits && g.hurry == hurry {
+				due, bytes = append(due, g), bytes+size
+			} else {
+				rest = append(rest, g)
+			}
 		}
+		clear(s.dirty[len(rest):])
+		s.dirty = rest
 	}
-	clear(s.dirty[len(rest):])
-	s.dirty = rest
 	return due
+}
+
+// dueAt is when dirty is to be synced though nothing hurries: when the oldest is
+// old, or in a lull, since a journal that is full lets nobody go on until then.
+func (s *segments) dueAt() time.Time {
+	old, lull := s.dirty[0].since.Add(s.d.opts.StoreSyncAge), s.last.Add(s.d.opts.StoreLull)
+	if lull.Before(old) {
+		return lull
+	}
+	return old
 }
 
 // land learns that a flight is over, and starts the next.

@@ -107,3 +107,12 @@ func TestOneFailedFsyncOfManyIsFinal(t *testing.T) {
 		break
 	}
 }
+
+func TestALullIsUsedToSyncSegments(t *testing.T) {
+	r := newRig(t, Options{StoreSyncAge: time.Hour})
+	stores := manyStores(3)
+	r.d.Act(&env.Outbox{Stores: stores})
+	for i := range stores {
+		r.until(func() bool { return r.stored[stores[i].Segment].Synced > 0 })
+	}
+}

@@ -22,6 +22,7 @@ type segments struct {
 	byID    map[env.SegmentID]*segment // those stored to in this life and not sealed
 	dirty   []*segment                 // not synced, in the order in which they became so
 	bytes   int64                      // not synced, of all
+	last    time.Time                  // of the last store
 	hurried int                        // how many of byID are to be synced now
 
 	flight  []*segment // whose fsyncs are under way
@@ -122,6 +123,7 @@ func (s *segments) store(w *env.Store) error {
 	if g.sealed || w.At != g.written {
 		panic(fmt.Sprintf("disk: store at %d of %v, which has %d bytes (sealed %v)", w.At, w.Segment, g.written, g.sealed))
 	}
+	s.last = time.Now()
 	before := g.written
 	if err := s.write(g, w.Data); err != nil {
 		return fmt.Errorf("write %s: %w", segmentPath(s.root, g.id), err)
@@ -307,5 +309,5 @@ func (s *segments) nextTimer() time.Duration {
 	if len(s.flight) > 0 || len(s.dirty) == 0 {
 		return time.Hour
 	}
-	return max(s.d.opts.StoreSyncAge-time.Since(s.dirty[0].since), 0)
+	return max(time.Until(s.dueAt()), 0)
 }
