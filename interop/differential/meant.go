@@ -60,14 +60,12 @@ var meant = []meaning{
 	{key: 10, from: 0, to: 3, path: "Port", ours: "-1", why: noCoordinators, maybe: true}, {key: 10, from: 4, to: 6, path: "Coordinators*", why: noCoordinators, maybe: true},
 
 	// What one node is.
-	{key: 35, from: 4, to: 5, path: "Dirs[0].TotalBytes", kafka: "some", ours: "-1", why: "the core is told the free space of its disk, not the size"},
 	{key: 74, path: "ConfigResources[1*", why: "there are no broker loggers to configure here"},
 	{key: 74, path: "ConfigResources.length", why: "the same"},
 	{key: 74, path: "ConfigResources", why: "the same"},
 
 	// Others.
 	{key: 2, name: "a repeated topic", path: "*", why: "the second entry of a topic is answered as an entry, without the partitions that the first one named"},
-	{key: 23, name: "epoch -2", why: "an epoch that can not be is unknown, as -1 is; Apache Kafka gives offset 0 of epoch -2"},
 	{key: 2, name: "array length -*", why: nullArray}, {key: 19, name: "array length -*", why: nullArray}, {key: 20, name: "array length -*", why: nullArray},
 	{key: 21, name: "array length -*", why: nullArray}, {key: 23, name: "array length -*", why: nullArray}, {key: 32, name: "array length -*", why: nullArray},
 	{key: 33, name: "array length -*", why: nullArray}, {key: 37, name: "array length -*", why: nullArray}, {key: 44, name: "array length -*", why: nullArray},
