@@ -82,6 +82,7 @@ type partition struct {
 	rep      replica.Replica
 	set      settings
 	replicas int32           // copies that the metadata assigns
+	hurt     bool            // it was said that it is damaged
 	queue    []stalledAppend // appends that wait for a job, and those behind them
 	moved    bool            // it stands in b.moved
 }

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/orrery-log/orrery/core/env"
@@ -255,8 +257,21 @@ func (b *Broker) planned(t replica.Ticket, q *pending, i int, slot int32, plan l
 		part.code = env.OffsetOutOfRange
 	case log.Damaged:
 		part.code = env.KafkaStorageError
+		b.noteDamage(slot, part.from, out)
 	}
 	return 0
+}
+
+// noteDamage says once in a life that a partition's records can not be read: a
+// client that tries again and again should not fill the log.
+func (b *Broker) noteDamage(slot int32, offset int64, out *env.Outbox) {
+	p := &b.parts[slot]
+	if p.hurt {
+		return
+	}
+	p.hurt = true
+	out.Notes = append(out.Notes, env.Note{Kind: env.Warn, Name: "log.damaged", Log: p.id, Value: offset,
+		Text: fmt.Sprintf("%s-%d is damaged at offset %d: what is sound is served; orrery disk inspect tells more", p.topic, p.id.Partition, offset)})
 }
 
 // fetchLoaded goes on with a part whose bytes have come.

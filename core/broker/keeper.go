@@ -242,6 +242,7 @@ func (b *Broker) releaseLogs(out *env.Outbox) bool {
 		first, before := len(out.Journal), l.TailBytes()
 		l.Release(&b.journal, out, b.now, roomy || k.spent < b.lim.Journal/8)
 		for i := first; i < len(out.Journal); i++ {
+			out.Journal[i].Sync = true // the cut, and perhaps a producer, waits for it
 			k.spent += out.Journal[i].Size()
 		}
 		b.tailsMoved(l.TailBytes() - before)

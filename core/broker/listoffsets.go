@@ -159,6 +159,7 @@ func (b *Broker) searched(t replica.Ticket, n int, slot int32, plan log.Plan, ou
 	case log.Empty:
 		b.found(q.list, n, -1, -1, env.NoError)
 	case log.Damaged:
+		b.noteDamage(slot, query.From, out)
 		b.found(q.list, n, -1, -1, env.KafkaStorageError)
 	default:
 		panic(fmt.Sprintf("broker: a search is %v", plan.State))

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"fmt"
 
 	"github.com/orrery-log/orrery/core/controller"
@@ -128,12 +130,25 @@ func (b *Broker) assume(t *metadata.Topic, n int32) {
 	id := env.LogID{Topic: t.ID, Partition: n}
 	slot, ok := b.find(id)
 	if !ok {
-		l := log.New(id, log.Settings{}, b.lim)
-		slot = b.add(partition{id: id, rep: replica.New(l)})
+		slot = b.add(partition{id: id, rep: replica.New(b.firstLog(id))})
 	}
 	p := &b.parts[slot]
 	p.topic, p.live, p.replicas = t.Name, true, int32(len(state.Replicas))
 	b.configure(slot, b.settingsOf(b.image.TopicConfigs(t.Name)))
+}
+
+// firstLog is the log of a partition of which nothing survived: it is new, or a
+// damage has taken all that spoke of it. Then it must not begin anew at offset 0.
+func (b *Broker) firstLog(id env.LogID) *log.Log {
+	if len(b.starts.damages) == 0 {
+		return log.New(id, log.Settings{}, b.lim)
+	}
+	l := log.Begin(id, b.lim)
+	for _, d := range b.starts.damages {
+		l.Damaged(d, slices.Contains(d.Logs, id))
+	}
+	l.Recovered(b.now)
+	return l
 }
 
 // assumeAll does so for every partition of the image.

@@ -130,6 +130,10 @@ func (b *Broker) damage(d env.Damage) {
 	}
 }
 
+// lostEntriesMax bounds the entries that a file's name may show to be lost: no
+// journal holds more, and a name can say anything.
+const lostEntriesMax = 1 << 24
+
 // replayed ends the replay and begins to read the metadata log.
 func (b *Broker) replayed(out *env.Outbox) {
 	for slot := range b.parts {
@@ -141,6 +145,11 @@ func (b *Broker) replayed(out *env.Outbox) {
 	for _, d := range b.starts.damages {
 		if d.Upto != 0 {
 			b.journal.Skip(d.Upto - 1) // lost entries had these, and the disk has seen them: no Seq is given twice
+		}
+	}
+	for _, f := range b.starts.files {
+		if gen := env.Seq(f.ID.Gen); gen < b.journal.Next()+lostEntriesMax {
+			b.journal.Skip(gen) // and so had the entry that opened a file, though it may be lost
 		}
 	}
 	b.starts.files = slices.DeleteFunc(b.starts.files, b.namedFile) // while a log that gives a file up still names it

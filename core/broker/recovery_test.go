@@ -81,3 +81,16 @@ func unreadable(e env.Entry) env.Entry {
 	e.Payload, e.Damaged = nil, true
 	return e
 }
+
+// The entry that opened a segment may be lost with the journal's end; its Seq is
+// in the file's name, and the next segment of that log must not get it again.
+func TestASegmentsLostOpeningIsNotGivenAgain(t *testing.T) {
+	s := newScript(t)
+	s.b.cfg.AcceptLoss = []env.LogID{metadataLog()}
+	far := env.SegmentInfo{ID: env.SegmentID{Topic: [16]byte{9}, Gen: 1 << 60}}
+	file := env.SegmentInfo{ID: env.SegmentID{Topic: [16]byte{9}, Gen: 40}, Size: 100}
+	var out env.Outbox
+	s.b.Step(s.now, env.Survived{Segments: []env.SegmentInfo{file, far}, Damage: []env.Damage{{After: 3}}, Last: true}, &out)
+	require.NotEmpty(t, out.Journal)
+	require.EqualValues(t, 41, out.Journal[0].Seq)
+}

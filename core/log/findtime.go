@@ -138,12 +138,12 @@ func (l *Log) LoadedTime(cache *IndexCache, q *TimeQuery, p Plan, data []byte, d
 	return l.FindTime(cache, q)
 }
 
-// MaxTime is the largest timestamp of the records before limit and the offset of
+// MaxTime is the largest timestamp of the records from the start to limit and the offset of
 // the first one that has it; -1 and -1: there is none.
 func (l *Log) MaxTime(limit int64) (time, offset int64) {
 	time, offset = -1, -1
 	take := func(t, at int64) {
-		if t > time && at < limit {
+		if t > time && at >= l.start && at < limit {
 			time, offset = t, at
 		}
 	}
