@@ -217,6 +217,11 @@ func (c *consumer) list(partition int32) {
 	ask := pick(&c.draw, int64(-1), -2, 0)
 	if ask == 0 {
 		ask = c.w.clock().WallMillis() - c.draw.below(int64(c.w.now/env.Millisecond)+1000)
+		if n := int64(len(l.claims)); n > 0 && c.draw.chance(500) { // the very time of some record
+			if x := l.claims[c.draw.below(n)]; x.id != 0 && x.time > 0 {
+				ask = x.time
+			}
+		}
 	}
 	if p.lost {
 		ask = -2

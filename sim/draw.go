@@ -106,6 +106,7 @@ func drawNet(r *roller, p *Plan) {
 	p.Net.Lost = int(r.below(6))
 	p.Net.Replies = int(r.below(6))
 	p.Net.Late = int(r.below(6))
+	p.Net.Corrupt = int(r.below(8))
 }
 
 func drawTopics(r *roller, p *Plan) {

@@ -47,6 +47,7 @@ type DiskPlan struct {
 type NetPlan struct {
 	Latency Span
 	Lost    int // permille of requests in whose flight the connection is lost
+	Corrupt int // permille of produced batches in which a bit changes on the way
 	Half    int // permille of those of which half a frame arrives
 	Replies int // permille of replies that are lost with their connection
 	Late    int // permille of requests that their client gives up and that arrive late

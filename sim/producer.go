@@ -33,7 +33,7 @@ type producer struct {
 type line struct {
 	sequence int32
 	order    int64
-	acked    int // batches acknowledged in this session
+	acked    int64 // behind the last record acknowledged in this session
 	open     []*parcel
 }
 
@@ -48,6 +48,8 @@ type parcel struct {
 	topicID   [16]byte
 	event     int64 // in the history; 0: not there, or ended
 	tries     int
+	spoilt    bool // it was sent with a byte changed this time
+	refused   bool // it was sent once only, and surely not appended
 }
 
 func newProducer(w *world, n int, plan *ProducerPlan) *producer {
@@ -195,10 +197,17 @@ func (p *producer) send(c *parcel) {
 	part := kmsg.NewProduceRequestTopicPartition()
 	part.Partition = c.partition
 	part.Records = c.bytes
+	c.spoilt = !p.w.faults.healed && p.draw.chance(p.w.plan.Net.Corrupt)
+	if c.spoilt {
+		part.Records = append([]byte(nil), c.bytes...)
+		part.Records[record.HeaderSize+int(p.draw.below(int64(len(c.bytes)-record.HeaderSize)))] ^= 1 << p.draw.below(8)
+		p.w.stats.drew("corrupt-batch")
+	}
 	t.Partitions = append(t.Partitions, part)
 	req.Topics = append(req.Topics, t)
 	c.sent = true
 	c.tries++
+	c.refused = false
 	for i := range c.count {
 		p.w.truth.records[c.first+uint64(i)].attempts++
 	}
@@ -241,13 +250,22 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 	case env.NoError:
 		p.fails = 0
 		p.settle(c)
-		p.lines[c.partition].acked++
+		line := &p.lines[c.partition]
+		p.holdGap(l, line, c)
+		line.acked = max(line.acked, p.w.truth.records[c.first].order+int64(c.count))
 		p.w.story.produced(c, a.BaseOffset)
 		p.w.truth.produced(l, a.BaseOffset, c.first, c.count, p.plan.Acks, a.LogAppendTime)
 		if p.plan.Idempotent && p.draw.chance(p.plan.Bumps) {
 			p.bumping = true
 		}
 		p.pump()
+	case env.CorruptMessage:
+		if !c.spoilt {
+			p.w.fail(inconsistent, "%s: a sound batch of %s is called corrupt", l, p.name())
+		}
+		c.sent = false
+		c.refused = c.tries == 1
+		p.failed(c)
 	case env.DuplicateSequenceNumber: // stored long ago, the offset is forgotten
 		p.settle(c)
 		p.pump()
@@ -260,7 +278,8 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 			p.failed(c) // an earlier one did not arrive; all go again in order
 			return
 		}
-		if p.lines[c.partition].acked > 0 && p.resentSame(l) {
+		acked := p.lines[c.partition].acked
+		if acked > 0 && p.w.truth.records[c.first].order == acked && p.resentSame(l) {
 			p.w.fail(notOnce, "%s: %s sends sequence %d of producer %d epoch %d, the next one due, and is refused with error %d",
 				l, p.name(), c.bytes.BaseSequence(), p.id, p.epoch, a.ErrorCode)
 		}
@@ -276,6 +295,18 @@ func (p *producer) answered(c *parcel, r *kmsg.ProduceResponse) {
 		p.failed(c)
 	default:
 		p.w.fail(inconsistent, "%s: a sound batch of %s is refused with error %d", l, p.name(), a.ErrorCode)
+	}
+}
+
+// holdGap: a batch may not be taken while the one before it was surely refused.
+func (p *producer) holdGap(l *logTruth, line *line, c *parcel) {
+	if !p.plan.Idempotent || line.acked == 0 || !p.resentSame(l) {
+		return
+	}
+	for _, o := range line.open {
+		if o.refused && o.first < c.first {
+			p.w.fail(notOnce, "%s: sequence %d of producer %d epoch %d is taken, and %d before it was refused", l, c.bytes.BaseSequence(), p.id, p.epoch, o.bytes.BaseSequence())
+		}
 	}
 }
 
