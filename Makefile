@@ -108,6 +108,7 @@ cross:
 long: build
 	ORRERY_LONG=1 $(GO) test -count=1 ./disk
 	$(MAKE) interop CRASHES=200 POWERS=100
+	$(GO) test -count=1 -v ./interop/scale -args -scale.partitions=10000
 	$(MAKE) sim SEEDS=1..2000
 	$(MAKE) mutants
 	$(MAKE) bench
