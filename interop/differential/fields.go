@@ -256,7 +256,8 @@ func (w *walker) replaced(path, name string, parent, v reflect.Value) (string, b
 			return "some", true
 		}
 	case "ErrorMessage":
-		if code := parent.FieldByName("ErrorCode"); code.IsValid() && code.Int() != 0 {
+		code := parent.FieldByName("ErrorCode")
+		if !code.IsValid() || code.Int() != 0 { // a record of a refused batch has no code of its own
 			return "for people", true
 		}
 	case "Documentation":
