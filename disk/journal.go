@@ -205,6 +205,13 @@ func (j *journal) write(entries []env.Entry) error {
 	size := int64(prefixLen(len(j.frame)) + len(j.frame))
 	rolls := j.tailSize+size >= j.d.opts.JournalFileBytes
 	if rolls {
+		// The library syncs a file before it leaves it. If an fsync under way failed,
+		// that one might find clean pages and succeed, and the lost ones would count.
+		if j.flight != nil {
+			if err := j.syncDone(<-j.finished); err != nil {
+				return err
+			}
+		}
 		j.d.reserve.release() // the library is dead for good if it gets no descriptor now
 	}
 	j.batch.Write(head.index, j.frame)
@@ -347,9 +354,6 @@ func (j *journal) syncDone(err error) error {
 	if to.file == j.at.file && to.size-j.dropped >= dropBytes {
 		dropCache(j.tail, j.dropped, to.size-j.dropped)
 		j.dropped = to.size &^ (pageSize - 1)
-	}
-	if to.index <= j.synced.index {
-		return nil // a roll was faster
 	}
 	return j.advance(to)
 }

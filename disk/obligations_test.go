@@ -77,6 +77,46 @@ func TestAFailedFsyncIsFinal(t *testing.T) {
 	}
 }
 
+// An fsync that fails while a frame comes that fills the file: the library's own
+// fsync, before it leaves the file, would find the lost pages clean.
+func TestAFileIsNotLeftWhileAnFsyncOfItIsUnderWay(t *testing.T) {
+	boom := errors.New("input/output error")
+	var armed, left atomic.Bool
+	under, answer := make(chan struct{}), make(chan struct{})
+	let := sync.OnceFunc(func() { close(answer) })
+	r := newRig(t, Options{SealAfter: time.Hour, JournalFileBytes: 4000, GroupBytes: 1000, hooks: hooks{
+		sync: func(f *os.File) error {
+			if !armed.Load() {
+				return syncData(f)
+			}
+			close(under)
+			<-answer
+			return boom
+		},
+		syncDir: func(dir string) error {
+			left.Store(left.Load() || armed.Load())
+			return syncDir(dir)
+		},
+	}})
+	t.Cleanup(let) // before the disk is closed, which waits for it
+	kept := r.entry(1, 100)
+	r.journal(kept)
+	armed.Store(true)
+	r.d.Act(&env.Outbox{Journal: []env.Entry{r.entry(1, 100)}})
+	<-under
+	r.d.Act(&env.Outbox{Journal: []env.Entry{r.entry(1, 5000)}})
+	require.Never(t, left.Load, 50*time.Millisecond, time.Millisecond, "the file was left")
+	let()
+	require.ErrorIs(t, <-r.d.Failed(), boom)
+	require.NoError(t, r.d.Close())
+	for len(r.d.events) > 0 {
+		r.take(<-r.d.events)
+	}
+	require.Equal(t, kept.Seq, r.synced)
+	require.False(t, left.Load())
+	r.d = nil
+}
+
 // Obligation 6, at the next start: what is kept is written anew, because an fsync
 // of pages that are clean writes nothing.
 func TestAStartWritesTheTailAnew(t *testing.T) {
