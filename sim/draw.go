@@ -195,7 +195,7 @@ func drawFaults(r *roller, p *Plan) {
 		}
 	}
 	ms, s := env.Millisecond, env.Second
-	add(ProcessCrash, r.between(1, 3), 0, 0, 1)
+	add(ProcessCrash, r.between(2, 4), 0, 0, 1)
 	add(PowerLoss, r.between(1, 3), 0, 0, 1)
 	add(CrashAtIO, r.between(0, 2), 0, 0, 40)
 	add(PowerAtIO, r.between(1, 3), 0, 0, 40)

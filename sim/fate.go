@@ -33,7 +33,8 @@ func (f *fate) strike(w *world, x Fault) {
 	until := w.now + x.For
 	switch x.Kind {
 	case ProcessCrash, PowerLoss:
-		if !w.up {
+		if !w.up { // it waits for a broker that can die
+			w.in(env.Second, func() { f.strike(w, x) })
 			return
 		}
 		w.stats.drew(string(x.Kind))
