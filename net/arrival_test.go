@@ -51,12 +51,18 @@ func newArrival(src gonet.Conn, o *Options) *arrival {
 // plainFrames cuts bytes into frames the plain way.
 func plainFrames(b []byte, l door.Limits) (frames [][]byte, refused bool) {
 	for {
-		if len(b) < 8 {
+		if len(b) < 4 {
 			return frames, false
 		}
 		size := int64(int32(binary.BigEndian.Uint32(b)))
+		if size < 8 {
+			return frames, true // whatever follows
+		}
+		if len(b) < 8 {
+			return frames, false
+		}
 		key, _, _ := door.Peek(b[4:])
-		if size < 8 || size > int64(door.FrameLimit(l, key)) {
+		if size > int64(door.FrameLimit(l, key)) {
 			return frames, true
 		}
 		if int64(len(b)) < 4+size {
@@ -72,6 +78,7 @@ func FuzzArrivalCutsWhatThePlainWayCuts(f *testing.F) {
 	f.Add(append(produce(1, 3000), ask(2)...), []byte{200}, uint8(1))
 	f.Add(append(ask(1), prefix(1<<30)...), []byte{5}, uint8(2))
 	f.Add(append(produce(1, 100), produce(2, 5000)...), []byte{7, 255}, uint8(3))
+	f.Add(append(ask(1), 0xff, 0xff, 0xff, 0xff, 0), []byte{5}, uint8(0))
 	f.Fuzz(func(t *testing.T, bytes, pieces []byte, shape uint8) {
 		o := DefaultOptions()
 		o.Limits = door.Limits{Frame: 200, ProduceFrame: 8000}

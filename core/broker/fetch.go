@@ -195,17 +195,27 @@ func (b *Broker) poll(t replica.Ticket, f *fetch) {
 
 // replyRoom is how many bytes a reply to this connection may have now.
 func (b *Broker) replyRoom(id env.ConnID) int64 {
-	room := b.lim.Replies - b.unsent - b.reading
-	if b.unsent+b.reading == 0 {
-		room = max(room, 1)
-	}
 	c := b.conns[id]
+	held := b.unsent + b.reading
+	room := b.lim.Replies*3/4 - held
+	switch {
+	case held == 0:
+		room = max(room, 1)
+	case c.owed == 0:
+		// The last quarter is for those that take their answers, a little for each,
+		// so that clients that read nothing do not hold up the others.
+		room = max(room, min(smallReply, b.lim.Replies-held))
+	}
 	share := b.lim.Replies*int64(b.lim.ConnShare)/100 - c.owed
 	if c.owed == 0 {
 		share = max(share, 1)
 	}
 	return min(room, share, b.lim.Reads)
 }
+
+// smallReply is what a connection that owes nothing may be sent when others have
+// left little room.
+const smallReply = 64 << 10
 
 // gather reads every partition, the first ones first, within the sizes asked.
 // The first partition that has anything brings at least one batch (KIP-74).
