@@ -40,9 +40,9 @@ func lock(dir string) (*os.File, error) {
 	if !ok {
 		f.Close()
 		if pid := lockHolder(dir); pid != "" {
-			return nil, fmt.Errorf("data directory %s is in use by process %s", dir, pid)
+			return nil, fmt.Errorf("data directory %s is in use by process %s: stop that, or set another log.dirs", dir, pid)
 		}
-		return nil, fmt.Errorf("data directory %s is in use by another process", dir)
+		return nil, fmt.Errorf("data directory %s is in use by another process: stop that, or set another log.dirs", dir)
 	}
 	// The pid is for people only; it need not survive anything.
 	if err := f.Truncate(0); err == nil {
@@ -118,7 +118,7 @@ func checkFresh(dir string) error {
 				return fmt.Errorf("data directory %s has a %s but no %s: it lost its format file, or is not orrery's", dir, name, formatName)
 			}
 		default:
-			return fmt.Errorf("data directory %s is not empty and not orrery's: it has %q but no %s", dir, name, formatName)
+			return fmt.Errorf("data directory %s is not empty and not orrery's: it has %q but no %s; set a new or empty directory in log.dirs", dir, name, formatName)
 		}
 	}
 	return nil

@@ -27,6 +27,8 @@ type Report struct {
 	Logs     []LogReport       `json:"logs"`
 	Accepted []string          `json:"acceptedLosses,omitempty"` // notes for the next start
 	Sound    bool              `json:"sound"`
+
+	inDamage map[string][16]byte // topics of which lost entries tell, by name
 }
 
 // JournalReport is the journal without what it says of the logs.
@@ -87,7 +89,7 @@ func Inspect(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Dir: dir, Format: formatVersion, InUseBy: inUse(dir), Sound: true}
+	r := &Report{Dir: dir, Format: formatVersion, InUseBy: inUse(dir), Sound: true, inDamage: map[string][16]byte{}}
 	if r.Meta, err = readMeta(dir); err != nil {
 		return nil, err
 	}
@@ -306,6 +308,7 @@ func (x *inspection) finish(notes []env.LogID) {
 		j := JournalDamage{After: d.After, Upto: d.Upto, Logs: []string{}}
 		for _, id := range d.Logs {
 			j.Logs = append(j.Logs, x.logName(id))
+			x.inDamage[x.name(id.Topic)] = id.Topic
 		}
 		x.Journal.Damage = append(x.Journal.Damage, j)
 	}
@@ -343,8 +346,9 @@ func (r *Report) FindTopic(name string) (id [16]byte, ok bool) {
 	if ok {
 		return id, true
 	}
-	if id, ok = parseTopic(name); ok {
+	// A log whose every entry is lost stands only in the journal's damage.
+	if id, ok = r.inDamage[name]; ok {
 		return id, true
 	}
-	return id, false
+	return parseTopic(name)
 }

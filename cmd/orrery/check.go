@@ -32,7 +32,8 @@ func checkCommand() *cobra.Command {
 polls and reads of the end, recorded from any Kafka-protocol broker, and says
 whether the log kept its promises: nothing acknowledged is lost, moved, doubled
 or changed, no offset has two values, and requests are linearizable.
-The format: go doc github.com/orrery-log/orrery/linearizability
+The format, with an example: go doc github.com/orrery-log/orrery/linearizability
+(in a clone: go doc ./linearizability).
 
 Exit codes: 0 it holds, 1 a promise is broken, 2 the file or the command line is
 wrong, 4 the history does not tell.`,
@@ -84,18 +85,18 @@ func among(topics []string) func(string) bool {
 }
 
 func readHistory(path string, stdin io.Reader) (*linearizability.History, error) {
-	in := stdin
+	in, name := stdin, "stdin"
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
-		in = file
+		in, name = file, path
 	}
 	h, err := linearizability.Read(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return h, nil
 }

@@ -51,7 +51,7 @@ func TestCheckEndsWithTheVerdictsCode(t *testing.T) {
 func TestCheckRefusesWhatItCannotRead(t *testing.T) {
 	code, _, talk := orrery(t, "what is this\n", "check", "-")
 	require.Equal(t, 2, code)
-	require.Contains(t, talk, "orrery: -: line 1: not an event as FORMAT tells")
+	require.Contains(t, talk, "orrery: stdin: line 1: not an event as FORMAT tells")
 	code, _, talk = orrery(t, "", "check", filepath.Join(t.TempDir(), "none"))
 	require.Equal(t, 2, code)
 	require.Contains(t, talk, "no such file")

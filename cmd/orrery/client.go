@@ -72,6 +72,8 @@ func plain(err error) error {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return errors.New("there is no such topic or partition (UNKNOWN_TOPIC_OR_PARTITION)")
+	case errors.Is(err, kerr.InvalidRecord):
+		return errors.New("the broker refuses a record, as one without a key where cleanup.policy is compact (INVALID_RECORD)")
 	case errors.As(err, &code):
 		return fmt.Errorf("%s (%s)", strings.TrimSuffix(code.Description, "."), code.Message)
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -86,13 +88,25 @@ func plain(err error) error {
 	return err
 }
 
-// told adds the broker's own explanation, where it gives one.
+// told is what the broker itself says of an error, where it says something: the
+// general words of its code are vaguer, and at times about another case.
 func told(err error, message string) error {
 	var code *kerr.Error
-	if message == "" || errors.As(err, &code) && strings.TrimSuffix(message, ".") == strings.TrimSuffix(code.Description, ".") {
+	switch {
+	case message == "", errors.Is(err, kerr.UnknownTopicOrPartition):
 		return plain(err)
+	case errors.As(err, &code):
+		return fmt.Errorf("%s (%s)", strings.TrimSuffix(message, "."), code.Message)
 	}
 	return fmt.Errorf("%w: %s", plain(err), message)
+}
+
+// counted is a number of things.
+func counted[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // settings reads NAME=VALUE pairs.

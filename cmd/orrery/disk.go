@@ -64,7 +64,7 @@ func printReport(w io.Writer, r *disk.Report) {
 	if r.InUseBy != "" {
 		fmt.Fprintf(w, "in use by process %s: the end moves while this looks\n", r.InUseBy)
 	}
-	fmt.Fprintf(w, "journal  %d files  %d bytes  %d frames  %d entries  cut at %d  last %d\n", j.Files, j.Bytes, j.Frames, j.Entries, j.Cut, j.Last)
+	fmt.Fprintf(w, "journal  %s  %s  %s  %d entries  cut at %d  last %d\n", counted(j.Files, "file"), counted(j.Bytes, "byte"), counted(j.Frames, "frame"), j.Entries, j.Cut, j.Last)
 	if j.Torn > 0 {
 		fmt.Fprintf(w, "journal  %d bytes at the end are a torn write, which the next start cuts off\n", j.Torn)
 	}
@@ -144,7 +144,8 @@ func diskAcceptCommand() *cobra.Command {
 		Short: "Accept that records of a damaged log are lost, so that it goes on",
 		Long: `accept-loss leaves a note in a data directory. The next start reads it, says in the
 journal that what is damaged of this log is lost, and takes produces to it again.
-TOPIC is a name or a topic id.`,
+TOPIC is a name or a topic id. A note is used up by one start.
+A log of which nothing is left begins again at offset 0.`,
 		Example: `  orrery disk accept-loss ./data payments 3
   orrery disk accept-loss ./data __cluster_metadata 0`,
 		Args: cobra.ExactArgs(3),

@@ -42,6 +42,43 @@ func inspected(t *testing.T, dir string) (r disk.Report, code int) {
 	return r, code
 }
 
+// A journal may lose every entry of a log; its damage is then all that names it.
+func TestTheLossOfAWholeLogIsAcceptedByItsName(t *testing.T) {
+	dir := t.TempDir()
+	p := startProcess(t, "serve", "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", "log.dirs="+dir)
+	line, err := p.out.ReadString('\n')
+	require.NoError(t, err)
+	address := strings.TrimSpace(strings.TrimPrefix(line, "ready "))
+	for _, topic := range []string{"payments", "later"} {
+		code, _, talk := orrery(t, "needle of "+topic+"\n", "produce", "-b", address, topic)
+		require.Zero(t, code, talk)
+	}
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	code, _, talk := p.end(t)
+	require.Zero(t, code, talk)
+
+	files, err := filepath.Glob(filepath.Join(dir, "journal", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	data, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	needle := strings.Index(string(data), "needle of payments")
+	require.Positive(t, needle)
+	frame := strings.LastIndex(string(data[:needle]), "OJ\xf2\xa1") // its magic
+	require.Positive(t, frame)
+	data[frame] ^= 4
+	require.NoError(t, os.WriteFile(files[0], data, 0o600))
+
+	code, out, talk := orrery(t, "", "disk", "inspect", dir)
+	require.Equal(t, 1, code, talk)
+	require.Contains(t, out, "are lost, of payments/0")
+	require.NotRegexp(t, `(?m)^payments`, out)
+	code, _, talk = orrery(t, "", "disk", "accept-loss", dir, "payments", "0")
+	require.Zero(t, code, talk)
+	_, out, _ = orrery(t, "", "disk", "inspect", dir)
+	require.Contains(t, out, "accepted  the loss of payments/0")
+}
+
 func TestInspectTellsASoundDirectoryFromADamagedOne(t *testing.T) {
 	dir := filled(t)
 	r, code := inspected(t, dir)

@@ -83,6 +83,9 @@ simulator that tries to break it, and the tools of every day.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(commands()...)
 	markBegin(root, began)
@@ -90,8 +93,16 @@ simulator that tries to break it, and the tools of every day.`,
 }
 
 // markBegin notes when a command's own code begins: an error before that is
-// cobra's and means that the command line was wrong.
+// cobra's and means that the command line was wrong. It gets a hint at the help.
 func markBegin(cmd *cobra.Command, began *bool) {
+	if own := cmd.Args; own != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := own(cmd, args); err != nil {
+				return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+			}
+			return nil
+		}
+	}
 	if own := cmd.RunE; own != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			*began = true

@@ -91,9 +91,12 @@ func (o *produceOptions) run(ctx context.Context, topic string, in io.Reader, ta
 		}
 		sent++
 		client.Produce(ctx, record, func(_ *kgo.Record, err error) {
-			if err == nil {
+			switch {
+			case err == nil:
 				acknowledged.Add(1)
-			} else {
+			case strings.Contains(err.Error(), "invalid record partitioning choice"): // kgo's, of a partitioner
+				refused.set(fmt.Errorf("it has no partition %d", o.partition))
+			default:
 				refused.set(plain(err))
 			}
 		})
@@ -109,7 +112,7 @@ func (o *produceOptions) run(ctx context.Context, topic string, in io.Reader, ta
 		if o.acks == "0" {
 			word = "sent, nobody says whether they arrived"
 		}
-		fmt.Fprintf(talk, "%d record(s) %s\n", acknowledged.Load(), word)
+		fmt.Fprintf(talk, "%s %s\n", counted(acknowledged.Load(), "record"), word)
 	}
 	return nil
 }

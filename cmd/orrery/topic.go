@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -174,7 +175,7 @@ func describeTopic(ctx context.Context, out io.Writer, admin *kadm.Client, d kad
 	if err != nil {
 		return plain(err)
 	}
-	fmt.Fprintf(out, "topic %s  id %s  partitions %d\n", d.Topic, d.ID, len(d.Partitions))
+	fmt.Fprintf(out, "topic %s  id %s  partitions %d\n", d.Topic, base64.RawURLEncoding.EncodeToString(d.ID[:]), len(d.Partitions))
 	t := table(out)
 	fmt.Fprintln(t, "PARTITION\tLEADER\tEPOCH\tREPLICAS\tIN SYNC\tSTART\tEND")
 	for _, p := range d.Partitions.Sorted() {
