@@ -131,7 +131,10 @@ func (v *Verdict) String() string {
 // events that show it.
 func (v *Verdict) Report(w io.Writer) {
 	for _, a := range v.Anomalies {
-		fmt.Fprintf(w, "%s in %s\n  %s\n", a.Kind, a.where(), a.Text)
+		fmt.Fprintf(w, "%s in %s\n", a.Kind, a.where())
+		if a.Text != "" {
+			fmt.Fprintf(w, "  %s\n", a.Text)
+		}
 		for i := range a.Evidence {
 			fmt.Fprintf(w, "    %s\n", a.Evidence[i].String())
 		}
