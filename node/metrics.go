@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sys/unix"
 
 	"github.com/orrery-log/orrery/core/door"
 	"github.com/orrery-log/orrery/core/env"
@@ -123,6 +124,9 @@ func (o *observed) handler() http.Handler {
 // serveHTTP serves /metrics and /healthz on an address. end stops it.
 func (o *observed) serveHTTP(address string, log *slog.Logger) (end func(), err error) {
 	l, err := gonet.Listen("tcp", address)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, fmt.Errorf("orrery.http.address: %s is in use: stop what uses it, or set another port", address)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("orrery.http.address: %w", err)
 	}

@@ -32,7 +32,7 @@ func Draw(seed uint64, profile string) (*Plan, error) {
 			names = append(names, name)
 		}
 		sort.Strings(names)
-		return nil, fmt.Errorf("no profile %q; there are %v", profile, names)
+		return nil, fmt.Errorf("no profile %q; there are %s", profile, strings.Join(names, ", "))
 	}
 	r := &roller{d: dice{seed}, p: drawPlan, entity: 1}
 	p := &Plan{Seed: seed, Profile: profile, Length: 10*env.Minute + 10*env.Second, Heal: 5 * env.Minute}
