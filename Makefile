@@ -86,7 +86,7 @@ mutants:
 golden:
 	$(GO) test ./core/broker -run Scripts -golden
 	$(GO) test ./core/config -run Document -golden
-	git diff --stat -- core/broker/testdata docs
+	git diff --stat -- core/broker/testdata core/config/settings.md
 
 bench: build
 	BENCH=1 $(GO) test -count=1 -timeout 60m -v -run SideBySide ./interop/sidebyside
