@@ -25,7 +25,8 @@ Settings have Kafka's names and defaults. They come from a properties file as
 Kafka reads it, from the environment (ORRERY_LOG_DIRS is log.dirs), and from
 --set; the later wins. Without any it listens on localhost:9092 and keeps its
 data in ./data. Settings of our own begin with orrery., for example
-orrery.http.address=localhost:9464 serves /metrics and /healthz.
+orrery.http.address=localhost:9464 serves /metrics and /healthz. All of them:
+core/config/settings.md; how to run a broker: node/operating.md.
 
 When clients are answered, it prints one line to stdout: ready HOST:PORT.
 Logs go to stderr.`,
