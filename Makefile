@@ -22,8 +22,8 @@ CRASHES ?= 20
 POWERS  ?= 10
 
 # Interop starts processes, other people's clients and Apache Kafka; it is not fast.
-FAST    := $(shell $(GO) list ./... 2>/dev/null | grep -v /interop)
-INTEROP := $(shell $(GO) list ./interop/... 2>/dev/null)
+FAST    = $(shell $(GO) list ./... 2>/dev/null | grep -v /interop)
+INTEROP = $(shell $(GO) list ./interop/... 2>/dev/null)
 BIN  := bin/orrery
 
 .PHONY: check build run test long fmt vet staticcheck purity fast all race interop sim fresh seed mutants golden bench fuzz cross clean
