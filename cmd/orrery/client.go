@@ -74,6 +74,8 @@ func plain(err error) error {
 		return errors.New("there is no such topic or partition (UNKNOWN_TOPIC_OR_PARTITION)")
 	case errors.Is(err, kerr.InvalidRecord):
 		return errors.New("the broker refuses a record, as one without a key where cleanup.policy is compact (INVALID_RECORD)")
+	case errors.Is(err, kerr.MessageTooLarge):
+		return errors.New("a record or batch is larger than the topic's max.message.bytes (MESSAGE_TOO_LARGE)")
 	case errors.As(err, &code):
 		return fmt.Errorf("%s (%s)", strings.TrimSuffix(code.Description, "."), code.Message)
 	case errors.Is(err, syscall.ECONNREFUSED):
