@@ -92,6 +92,7 @@ func (b *bystander) take() (trips int, slowest time.Duration, err error) {
 	return trips, slowest, err
 }
 
+// end stops the bystander; it may be called again.
 func (b *bystander) end() {
 	b.stop()
 	<-b.done

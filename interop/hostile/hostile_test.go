@@ -83,6 +83,7 @@ func TestNoClientDisturbsTheOthersOrTakesTheMemory(t *testing.T) {
 			require.Equal(t, answered, how)
 		})
 	}
+	b.end() // its client would try for ever to reach a node that has stopped
 	require.NoError(t, n.Stop(20*time.Second))
 }
 
