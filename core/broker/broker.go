@@ -65,6 +65,7 @@ type Broker struct {
 	dying   map[env.LogID]int32                 // removed logs whose files are not gone yet; never ranged over
 	woken   []replica.Ticket                    // memory for onJournaled
 	polls   []replica.Poll                      // memory for onJournaled
+	told    env.Time                            // Mono from which the gauges are told again
 	moved   []int32                             // slots with new journal entries confirmed in this Step
 }
 

@@ -63,6 +63,7 @@ func (b *Broker) keep(out *env.Outbox) {
 	if b.phase != serving {
 		return
 	}
+	b.gauges(out)
 	k := &b.keeper
 	if b.now.Mono >= k.round {
 		k.round = wait.Never
