@@ -88,10 +88,12 @@ func (t *truth) allExpired(l *logTruth, from, to, ms int64) bool {
 }
 
 // bytesFrom is an upper bound of the bytes from an offset on. A batch has at
-// least one record, 61 bytes of header and a few for each record.
+// least one record, 61 bytes of header and a few for each record. Where nobody was
+// told how far the log reaches, as behind acks=0, the journal tells.
 func (l *logTruth) bytesFrom(t *truth, start int64) int64 {
 	n := int64(0)
-	for o := start; o < max(l.floor, l.told, int64(len(l.claims))); o++ {
+	end := t.w.forms.end(env.LogID{Topic: l.topic.id, Partition: l.partition})
+	for o := start; o < max(l.floor, l.told, int64(len(l.claims)), end); o++ {
 		n += 110
 		if o < int64(len(l.claims)) && l.claims[o].id != 0 {
 			n += int64(t.records[l.claims[o].id].size)

@@ -117,6 +117,15 @@ func (f *forms) journaled(e *env.Entry) {
 	l.batches = append(l.batches, batch)
 }
 
+// end is where a log ends, as far as it was journaled.
+func (f *forms) end(id env.LogID) int64 {
+	l := f.logs[id]
+	if l == nil || len(l.batches) == 0 {
+		return 0
+	}
+	return l.batches[len(l.batches)-1].end
+}
+
 // find is the batch that holds an offset.
 func (l *form) find(offset int64) (formBatch, bool) {
 	i := sort.Search(len(l.batches), func(i int) bool { return l.batches[i].end > offset })
