@@ -2,8 +2,10 @@ package log
 
 // Available is about how many bytes from offset from on lie before limit, as far
 // as that matters: it is never less than upTo when there are that many. What a
-// segment holds counts as enough, since a reader that is behind need not wait.
+// segment holds counts as enough, since a reader that is behind need not wait;
+// an accepted loss counts as nothing, or its reader would ask again and again.
 func (l *Log) Available(from, limit, upTo int64) int64 {
+	from, _ = l.damage.pass(from)
 	if from >= min(limit, l.end) || upTo <= 0 {
 		return 0
 	}

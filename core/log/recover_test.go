@@ -137,6 +137,16 @@ func TestAnAcceptedLossStaysAcceptedThroughTheSameGap(t *testing.T) {
 	require.True(t, second.Sound())
 }
 
+func TestAnAcceptedLossAtTheEndIsWaitedAt(t *testing.T) {
+	b, entries := written(3)
+	entries[2].Damaged, entries[2].Payload = true, nil
+	l := again(entries)
+	require.NotZero(t, l.Accept(&b.j, &env.Outbox{}))
+	require.Equal(t, Empty, l.Read(nil, 2, 3, 1000, true).State, "nothing follows what is stepped over")
+	require.Zero(t, l.Available(2, 3, 1), "a long poll waits for what follows")
+	require.EqualValues(t, 1, min(1, l.Available(1, 3, 1)))
+}
+
 func TestAnEntryThatNobodyUnderstandsStopsAppends(t *testing.T) {
 	_, entries := written(2)
 	strange := env.Entry{Seq: 3, Header: []byte{byte(journal.KindTruncate), 1, 0}}
